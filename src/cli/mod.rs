@@ -1,0 +1,1 @@
+//! What the user typed, and what the program says back.

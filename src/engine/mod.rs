@@ -1,0 +1,1 @@
+//! The only place where the parts meet: snapshots, dispatch, associations, tasks.

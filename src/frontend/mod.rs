@@ -1,0 +1,1 @@
+//! Files to drafts, and drafts back to text. The only place that knows a file format.

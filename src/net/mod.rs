@@ -1,0 +1,1 @@
+//! Sockets, and moving bytes between them.

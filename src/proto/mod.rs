@@ -1,0 +1,1 @@
+//! Sans-io codecs: bytes in, values out. Shared by both sides of a protocol and by the tests.

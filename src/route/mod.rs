@@ -1,0 +1,1 @@
+//! Routing rules: facts of a flow in, a destination out. Pure.

@@ -1,0 +1,1 @@
+//! TLS settings of the model to rustls, and the streams around it.
