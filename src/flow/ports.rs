@@ -1,0 +1,45 @@
+//! The two ports that break the import ring: what an outbound may ask of the house, and where inbounds deliver.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::error::DialError;
+use super::flow::Flow;
+use super::packets::BoxPackets;
+use super::stream::BoxStream;
+use crate::addr::{DomainName, OutboundId};
+
+/// A boxed future; ports are called once a flow, never per byte.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// By which way to dial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// As the rules say.
+    Route,
+    /// By this outbound.
+    Outbound(OutboundId),
+}
+
+/// What an outbound may ask of the house. Given for one call, never kept.
+pub trait Services: Send + Sync {
+    /// The addresses of a name, best first, never empty: the `dns` section's hosts first, then its servers or the system.
+    fn resolve<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>>;
+
+    /// A stream to the flow's destination by another way; `first` is written with or right behind the opening.
+    fn dial<'a>(&'a self, via: Via, flow: &'a Flow, first: &'a [u8]) -> BoxFuture<'a, Result<BoxStream, DialError>>;
+
+    /// An association by another way.
+    fn associate<'a>(&'a self, via: Via, flow: &'a Flow) -> BoxFuture<'a, Result<BoxPackets, DialError>>;
+}
+
+/// Where inbounds and mux servers deliver what they accepted. The future ends when the flow does.
+pub trait Sink: Send + Sync {
+    /// A byte stream whose target is known.
+    fn stream(&self, flow: Flow, io: BoxStream) -> BoxFuture<'static, ()>;
+
+    /// A client's datagrams.
+    fn packets(&self, flow: Flow, io: BoxPackets) -> BoxFuture<'static, ()>;
+}
