@@ -1,0 +1,185 @@
+//! A balancer: its members, how it chooses, and the newest board behind one atomic pointer.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use arc_swap::{ArcSwap, Guard};
+use rand::Rng;
+
+use super::board::{Board, Gate};
+use super::member::Member;
+use super::strategy::{Ask, Strategy};
+use crate::addr::{OutboundId, Tag};
+
+/// What a flow is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pick {
+    /// Use this member, given by its place in the list.
+    Member(usize, OutboundId),
+    /// Leave the group by its fallback: there is no member, or all are known to be dead.
+    Fallback,
+    /// Wait for the first result, then ask again (`startup = "wait"`). Whoever probes ends the wait.
+    Wait,
+    /// No member exists and no fallback is set: the flow is closed.
+    Empty,
+    /// Members exist, but none of them carries datagrams: the flow is closed.
+    NoDatagrams,
+}
+
+/// Whether a balancer names a way out of its group (`fallbackTag`, TOML `fallback`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Flows stay in the group whatever happens.
+    None,
+    /// Flows leave by the fallback when no member is left.
+    Fallback,
+}
+
+/// Members, a way to choose, and what is known. Picks never wait, lock or allocate.
+#[derive(Debug)]
+pub struct Balancer {
+    tag: Tag,
+    members: Box<[Member]>,
+    strategy: Strategy,
+    exit: Exit,
+    board: ArcSwap<Board>,
+    turn: AtomicUsize,
+}
+
+impl Balancer {
+    /// A balancer of which nothing is known yet.
+    #[must_use]
+    pub fn new(tag: Tag, members: Vec<Member>, strategy: Strategy, exit: Exit) -> Self {
+        let board = ArcSwap::from_pointee(Board::blank(members.len()));
+        Self { tag, members: members.into(), strategy, exit, board, turn: AtomicUsize::new(0) }
+    }
+
+    /// Its tag.
+    #[must_use]
+    pub fn tag(&self) -> &Tag {
+        &self.tag
+    }
+
+    /// Its members in list order.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// How it chooses.
+    #[must_use]
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
+    /// What is known now.
+    #[must_use]
+    pub fn board(&self) -> Arc<Board> {
+        self.board.load_full()
+    }
+
+    /// Replaces what is known. One writer a balancer (its prober), any number of readers.
+    pub fn publish(&self, board: impl Into<Arc<Board>>) {
+        self.board.store(board.into());
+    }
+
+    /// Chooses for one flow.
+    pub fn pick(&self, ask: Ask, rng: &mut impl Rng) -> Pick {
+        let board: Guard<Arc<Board>> = self.board.load();
+        let escape = |otherwise| if self.exit == Exit::Fallback { Pick::Fallback } else { otherwise };
+        if self.members.is_empty() {
+            return escape(Pick::Empty);
+        }
+        if board.gate == Gate::Closed {
+            return Pick::Wait;
+        }
+        if let Some(at) = self.strategy.pick(&self.members, &board, ask, &self.turn, rng) {
+            return self.member(at);
+        }
+        if self.exit == Exit::Fallback {
+            return Pick::Fallback;
+        }
+        self.strategy.last_resort(&self.members, &board, ask).map_or(Pick::NoDatagrams, |at| self.member(at))
+    }
+
+    fn member(&self, at: usize) -> Pick {
+        self.members.get(at).map_or(Pick::Empty, |member| Pick::Member(at, member.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::SmallRng;
+
+    use super::super::board::{Life, State};
+    use super::*;
+
+    const ALL: [Strategy; 4] = [Strategy::Failover, Strategy::Optimal, Strategy::Random, Strategy::RoundRobin];
+
+    fn members(n: u32) -> Vec<Member> {
+        (0..n).map(|id| Member { tag: format!("m{id}").into(), id: OutboundId(10 + id), udp: id > 0 }).collect()
+    }
+
+    fn pick(balancer: &Balancer, ask: Ask) -> Pick {
+        balancer.pick(ask, &mut SmallRng::seed_from_u64(5))
+    }
+
+    fn dead(n: usize) -> Board {
+        let members = vec![State { life: Life::Down, ..State::default() }; n].into();
+        Board { members, ranking: (0..n).collect(), ..Board::default() }
+    }
+
+    #[test]
+    fn no_members_means_fallback_or_closed_and_never_the_default_outbound() {
+        for strategy in ALL {
+            assert_eq!(pick(&Balancer::new("b".into(), vec![], strategy, Exit::None), Ask::TCP), Pick::Empty);
+            assert_eq!(pick(&Balancer::new("b".into(), vec![], strategy, Exit::Fallback), Ask::TCP), Pick::Fallback);
+        }
+    }
+
+    #[test]
+    fn all_dead_leaves_the_group_only_by_a_fallback() {
+        for strategy in ALL {
+            let stay = Balancer::new("b".into(), members(3), strategy, Exit::None);
+            stay.publish(dead(3));
+            assert_eq!(pick(&stay, Ask::TCP), Pick::Member(0, OutboundId(10)), "{strategy:?}");
+            let leave = Balancer::new("b".into(), members(3), strategy, Exit::Fallback);
+            leave.publish(dead(3));
+            assert_eq!(pick(&leave, Ask::TCP), Pick::Fallback, "{strategy:?}");
+        }
+    }
+
+    #[test]
+    fn a_single_member_is_always_picked() {
+        // Trap 1 of balancing.md: a single-member balancer that returned nothing.
+        for strategy in ALL {
+            let one = Balancer::new("b".into(), members(1), strategy, Exit::None);
+            one.publish(Board::weighted(&[100], Gate::Open));
+            assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10)), "{strategy:?}");
+            one.publish(dead(1));
+            assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10)), "{strategy:?}");
+        }
+    }
+
+    #[test]
+    fn datagrams_without_a_carrier_are_told_so() {
+        for strategy in ALL {
+            let one = Balancer::new("b".into(), members(1), strategy, Exit::None);
+            one.publish(Board::weighted(&[100], Gate::Open));
+            assert_eq!(pick(&one, Ask::UDP), Pick::NoDatagrams, "{strategy:?}");
+            let two = Balancer::new("b".into(), members(2), strategy, Exit::None);
+            two.publish(Board::weighted(&[100, 100], Gate::Open));
+            assert_eq!(pick(&two, Ask::UDP), Pick::Member(1, OutboundId(11)), "{strategy:?}");
+        }
+    }
+
+    #[test]
+    fn o12_wait_holds_flows_until_the_gate_opens() {
+        let b = Balancer::new("b".into(), members(2), Strategy::Optimal, Exit::None);
+        b.publish(Board::weighted(&[100, 100], Gate::Closed));
+        assert_eq!(pick(&b, Ask::TCP), Pick::Wait);
+        b.publish(Board::weighted(&[100, 100], Gate::Open));
+        assert_eq!(pick(&b, Ask::TCP), Pick::Member(0, OutboundId(10)));
+    }
+}
