@@ -1,0 +1,8 @@
+//! Whole flows over loopback, with other people's programs as peers. One crate with a module a subject, so that it is
+//! linked once.
+//!
+//! A new subject is one `mod` line below and one file; `support` starts programs, waits until they are ready and ends
+//! them. Ports are never fixed and nothing sleeps for a guessed time.
+
+mod peers;
+mod support;

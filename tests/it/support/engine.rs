@@ -1,0 +1,79 @@
+//! The program under test, run as a user runs it.
+
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::ports::{PATIENCE, until};
+use super::process::Process;
+
+/// A running engine.
+pub struct Engine {
+    pub process: Process,
+}
+
+impl Engine {
+    /// `etemenanki run -c NAME` in a folder of its own; waits until every port of `ports` accepts.
+    pub fn start(name: &str, config: &str, ports: &[u16]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join(name), config).expect("the folder is ours");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_etemenanki"));
+        command.args(["run", "-c", name]).current_dir(folder.path());
+        let mut process = Process::start("etemenanki", command, folder);
+        for port in ports {
+            let listens = process.wait_to_listen(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)));
+            assert!(listens, "etemenanki ends by itself:\n{}", process.output());
+        }
+        Self { process }
+    }
+
+    /// The same for an Xray JSON config.
+    pub fn json(config: &serde_json::Value, ports: &[u16]) -> Self {
+        Self::start("config.json", &config.to_string(), ports)
+    }
+
+    /// The same for a TOML config.
+    pub fn toml(config: &str, ports: &[u16]) -> Self {
+        Self::start("config.toml", config, ports)
+    }
+
+    pub fn output(&self) -> String {
+        self.process.output()
+    }
+
+    /// Ends it as a service manager does.
+    pub fn stop(mut self) -> (ExitStatus, String) {
+        self.process.signal(Signal::TERM);
+        let status = self.process.wait(PATIENCE);
+        (status, self.process.output())
+    }
+}
+
+/// Runs the program to its end with nothing on standard input.
+pub fn run_once(args: &[&str]) -> Output {
+    run_once_in(Path::new("."), args, b"")
+}
+
+/// Runs the program to its end in `folder`, with `input` on standard input; fails if it does not end by itself.
+pub fn run_once_in(folder: &Path, args: &[&str], input: &[u8]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_etemenanki"));
+    command.args(args).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program under test starts");
+    let mut stdin = child.stdin.take().expect("standard input is piped");
+    let input = input.to_vec();
+    // On a thread of its own: a program that never reads must not hold the test. A refused write is the program's right.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let pid = child.id();
+    let waiter = std::thread::spawn(move || child.wait_with_output());
+    if until(PATIENCE + Duration::from_secs(10), || waiter.is_finished().then_some(())).is_none() {
+        let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).expect("a child has a pid");
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        panic!("etemenanki {args:?} does not end");
+    }
+    let _ = writer.join();
+    waiter.join().expect("the waiting thread does not fail").expect("the output can be read")
+}

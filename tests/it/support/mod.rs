@@ -1,0 +1,20 @@
+//! What the tests share: programs that are started on free ports, awaited, and ended when they go out of scope.
+#![allow(dead_code, unused_imports, reason = "a tool box: not every subject needs every tool")]
+
+mod curl;
+mod danted;
+mod engine;
+mod microsocks;
+mod nginx;
+mod ports;
+mod process;
+mod sing_box;
+
+pub use curl::{Answer, curl};
+pub use danted::danted;
+pub use engine::{Engine, run_once, run_once_in};
+pub use microsocks::microsocks;
+pub use nginx::Nginx;
+pub use ports::{PATIENCE, free_port, until};
+pub use process::{Peer, Process, program};
+pub use sing_box::sing_box;
