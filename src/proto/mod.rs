@@ -1,1 +1,10 @@
-//! Sans-io codecs: bytes in, values out. Shared by both sides of a protocol and by the tests.
+//! Sans-io codecs: bytes in, values out.
+//!
+//! Every protocol here is a value that eats bytes ([`crate::wire::Handshake`]) or a pair of functions that read and write
+//! one message. Nothing waits, opens a socket or knows a configuration, so all of it is tested from byte arrays.
+
+pub mod hello;
+pub mod http;
+pub mod login;
+pub mod sniff;
+pub mod socks;

@@ -1,0 +1,13 @@
+//! SOCKS 4, 4a and 5 (RFC 1928, RFC 1929): both sides of the handshake, and the header of UDP datagrams.
+
+mod address;
+mod client;
+mod reply;
+mod server;
+mod udp;
+
+pub use address::{read_address, write_address};
+pub use client::{Client, Login};
+pub use reply::{Refused, Reply};
+pub use server::{Command, Request, Server, Version};
+pub use udp::{MAX_HEADER, read_datagram, write_header};
