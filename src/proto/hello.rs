@@ -158,5 +158,4 @@ pub(super) fn host_name(text: &[u8]) -> Option<DomainName> {
 }
 
 #[cfg(test)]
-#[path = "hello_tests.rs"]
 pub(super) mod tests;

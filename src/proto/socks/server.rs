@@ -206,5 +206,4 @@ fn refuse(out: &mut Vec<u8>, reply: Reply) {
 }
 
 #[cfg(test)]
-#[path = "server_tests.rs"]
 mod tests;
