@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
+use super::defs::Defs;
 use super::node::{Node, Raw, Value};
 use super::plain::{Plain, PlainMap};
 use super::reader::{Class, Dialect, Reader};
-use super::schema::Defs;
 
 /// A type that can be the value of a key, in both dialects.
 pub trait Field: Sized {

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use serde_json::{Value as Json, json};
 
+use super::defs::Defs;
 use super::field::Field;
 use super::node::{Node, Value};
 use super::plain::Plain;
 use super::problem::Kind;
 use super::reader::{Dialect, Reader};
-use super::schema::Defs;
 
 /// A list of texts; in JSON also one text that is split at commas, without trimming (as Xray does).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

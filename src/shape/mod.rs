@@ -5,6 +5,7 @@
 //! TOML reader, both writers, both JSON schemas and the key reference in `docs/toml.md`. What two files would have to
 //! agree about therefore stands in one place, and a key cannot be known to one side alone.
 
+mod defs;
 mod field;
 mod kinds;
 mod macros;
@@ -18,13 +19,14 @@ mod support;
 mod table;
 mod time;
 
+pub use defs::Defs;
 pub use field::Field;
 pub use kinds::{Ranged, TextList};
 pub use node::{Entry, Node, Raw, Span, Spot, Value};
 pub use plain::{Plain, PlainMap};
 pub use problem::{Kind, Problem, Severity, nearest};
 pub use reader::{Class, Dialect, Mark, Reader, Seg};
-pub use schema::{Defs, KeyDoc, Record, object};
+pub use schema::{KeyDoc, Record, object};
 pub use secret::Secret;
 pub use support::{join_doc, read_key, read_word, shape_word, write_word};
 pub use table::{Key, Table};

@@ -2,16 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::defs::Defs;
 use super::plain::{Plain, PlainMap};
 use super::reader::{Dialect, Reader};
 use super::table::{Key, Table};
-
-/// The named records met so far, as JSON schemas.
-#[derive(Debug, Default)]
-pub struct Defs {
-    /// By name.
-    pub map: std::collections::BTreeMap<String, Value>,
-}
 
 /// One key of a record, as docs and schemas show it.
 #[derive(Debug, Clone)]

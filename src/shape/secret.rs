@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use super::defs::Defs;
 use super::field::Field;
 use super::node::Node;
 use super::plain::Plain;
 use super::reader::{Dialect, Reader};
-use super::schema::Defs;
 
 /// A password, key or id: prints as `***`, is wiped when dropped, and its place in the file is blanked in excerpts.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
+use super::defs::Defs;
 use super::field::Field;
 use super::node::{Node, Value};
 use super::plain::Plain;
 use super::problem::Kind;
 use super::reader::{Dialect, Reader};
-use super::schema::Defs;
 
 macro_rules! times {
     ($($(#[doc = $doc:literal])* $name:ident, $json:ident;)*) => {$(
