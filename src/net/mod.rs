@@ -1,1 +1,23 @@
 //! Sockets, and moving bytes between them.
+//!
+//! An idle flow owns two files and no buffer: see `way.rs` for how, and `watch.rs` for idle limits that cost nothing per
+//! packet.
+
+mod drive;
+mod hub;
+mod pool;
+mod prefixed;
+mod relay;
+mod socket;
+mod splice;
+pub mod tcp;
+pub mod udp;
+mod watch;
+mod way;
+
+pub use drive::{Bounds, DriveError, drive};
+pub use hub::{Session, share};
+pub use prefixed::{Prefixed, boxed};
+pub use relay::{Limits, Relayed, relay};
+pub use socket::{KeepAlive, SocketOptions, original_destination};
+pub use watch::{Alarm, Watch};

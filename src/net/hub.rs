@@ -1,0 +1,162 @@
+//! One UDP socket shared by many clients: what each of them sends becomes an association of its own.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio_util::sync::CancellationToken;
+
+use super::udp::Datagrams;
+
+/// One client of a shared socket. The client is forgotten when this is dropped.
+#[derive(Debug)]
+pub struct Session {
+    socket: Arc<Datagrams>,
+    client: SocketAddr,
+    queue: mpsc::Receiver<Bytes>,
+}
+
+impl Session {
+    /// Whose it is.
+    #[must_use]
+    pub fn client(&self) -> SocketAddr {
+        self.client
+    }
+
+    /// Where the socket is bound.
+    ///
+    /// # Errors
+    /// Whatever the kernel says.
+    pub fn local(&self) -> io::Result<SocketAddr> {
+        self.socket.local()
+    }
+
+    /// Appends the client's next datagram to `buf`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] once the socket is closed.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<()>> {
+        match ready!(self.queue.poll_recv(cx)) {
+            Some(datagram) => {
+                buf.extend_from_slice(&datagram);
+                Poll::Ready(Ok(()))
+            }
+            None => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+
+    /// Sends one datagram to the client.
+    ///
+    /// # Errors
+    /// When the socket is broken.
+    pub fn poll_send(&self, cx: &mut Context<'_>, payload: &[u8]) -> Poll<io::Result<()>> {
+        self.socket.poll_send(cx, payload, self.client)
+    }
+}
+
+/// Datagrams that wait for a slow association; more are dropped.
+const QUEUE: usize = 64;
+
+/// Clients at a time. Beyond this, those that came to an end are looked for, and new ones are turned away if there are
+/// none: sources can be forged, and each costs a table entry and a task.
+const CLIENTS: usize = 16 * 1024;
+
+/// Clients before ended ones are looked for the first time.
+const SWEEP: usize = 64;
+
+/// Receives until the token falls or the socket breaks, and gives every new client to `take`, which must not block.
+///
+/// # Errors
+/// When the socket breaks.
+pub async fn share(socket: Arc<Datagrams>, token: &CancellationToken, mut take: impl FnMut(Session)) -> io::Result<()> {
+    let mut clients: HashMap<SocketAddr, mpsc::Sender<Bytes>> = HashMap::new();
+    let mut sweep_at = SWEEP;
+    let mut cancelled = pin!(token.cancelled());
+    let mut buf = BytesMut::new();
+    loop {
+        let from = tokio::select! {
+            biased;
+            () = &mut cancelled => return Ok(()),
+            from = poll_fn(|cx| socket.poll_recv(cx, &mut buf)) => from?,
+        };
+        let datagram = buf.split().freeze();
+        let datagram = match clients.get(&from) {
+            None => datagram,
+            Some(queue) => match queue.try_send(datagram) {
+                Err(TrySendError::Closed(datagram)) => datagram,
+                // A full queue drops the datagram, as a router would.
+                Ok(()) | Err(TrySendError::Full(_)) => continue,
+            },
+        };
+        if clients.len() >= sweep_at {
+            clients.retain(|_, queue| !queue.is_closed());
+            sweep_at = (2 * clients.len()).clamp(SWEEP, CLIENTS);
+        }
+        if clients.len() >= CLIENTS {
+            tracing::debug!(%from, "too many clients on one socket");
+            continue;
+        }
+        let (sender, queue) = mpsc::channel(QUEUE);
+        // The queue is new, so it has room.
+        let _ = sender.try_send(datagram);
+        clients.insert(from, sender);
+        take(Session { socket: Arc::clone(&socket), client: from, queue });
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+    use crate::net::socket::SocketOptions;
+    use tokio::net::UdpSocket;
+
+    async fn recv(session: &mut Session) -> Vec<u8> {
+        let mut buf = BytesMut::new();
+        poll_fn(|cx| session.poll_recv(cx, &mut buf)).await.unwrap();
+        buf.to_vec()
+    }
+
+    #[tokio::test]
+    async fn every_client_has_its_own_session() {
+        let socket = Arc::new(Datagrams::bind(([127, 0, 0, 1], 0).into(), &SocketOptions::default()).unwrap());
+        let hub = socket.local().unwrap();
+        let token = CancellationToken::new();
+        let (sender, mut sessions) = mpsc::unbounded_channel();
+        let (sharing, stop) = (Arc::clone(&socket), token.clone());
+        let task = tokio::spawn(async move { share(sharing, &stop, |new| sender.send(new).unwrap()).await });
+
+        let a = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let b = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        a.send_to(b"a1", hub).await.unwrap();
+        let mut of_a = sessions.recv().await.unwrap();
+        b.send_to(b"b1", hub).await.unwrap();
+        let mut of_b = sessions.recv().await.unwrap();
+        a.send_to(b"a2", hub).await.unwrap();
+        assert_eq!(of_a.client(), a.local_addr().unwrap());
+        assert_eq!((recv(&mut of_a).await, recv(&mut of_a).await), (b"a1".to_vec(), b"a2".to_vec()));
+        assert_eq!(recv(&mut of_b).await, b"b1");
+        poll_fn(|cx| of_b.poll_send(cx, b"back")).await.unwrap();
+        assert_eq!(b.recv(&mut [0; 8]).await.unwrap(), 4);
+
+        // One that ended begins anew with the next datagram.
+        drop(of_a);
+        a.send_to(b"a3", hub).await.unwrap();
+        let mut again = sessions.recv().await.unwrap();
+        assert_eq!(recv(&mut again).await, b"a3");
+
+        token.cancel();
+        task.await.unwrap().unwrap();
+        let mut buf = BytesMut::new();
+        let end = poll_fn(|cx| again.poll_recv(cx, &mut buf)).await.unwrap_err();
+        assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

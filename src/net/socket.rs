@@ -1,0 +1,257 @@
+//! Sockets with options, before tokio takes them.
+//!
+//! Every option is set before `bind` or `connect`, since several (mark, device, segment size) count from the first packet
+//! on. What a platform cannot do is an error at the moment it is asked for, never silence.
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+
+/// What may be set on a socket. The default is what most sockets want: no delay, keep-alive every 45 seconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Packet mark (`SO_MARK`).
+    pub mark: Option<u32>,
+    /// Name of the network device to use (`SO_BINDTODEVICE`).
+    pub device: Option<String>,
+    /// Local address of dialed sockets; addresses of the other family are then not tried.
+    pub bind: Option<IpAddr>,
+    /// TCP keep-alive.
+    pub keep_alive: KeepAlive,
+    /// How long sent data may stay without acknowledgement (`TCP_USER_TIMEOUT`).
+    pub user_timeout: Option<Duration>,
+    /// Name of the congestion control.
+    pub congestion: Option<String>,
+    /// Largest TCP segment.
+    pub max_segment: Option<u32>,
+    /// Multipath TCP.
+    pub multipath: bool,
+    /// A wildcard listener takes IPv6 alone.
+    pub v6_only: bool,
+    /// Accept and use addresses that are not ours (`IP_TRANSPARENT`, for TPROXY).
+    pub transparent: bool,
+}
+
+/// TCP keep-alive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum KeepAlive {
+    /// Xray's figures: after 45 seconds of silence, every 45 seconds.
+    #[default]
+    Usual,
+    /// None.
+    Off,
+    /// These times; what is absent stays the usual.
+    Every {
+        /// Silence before the first probe.
+        idle: Option<Duration>,
+        /// Time between probes.
+        interval: Option<Duration>,
+    },
+}
+
+const USUAL_KEEP_ALIVE: Duration = Duration::from_secs(45);
+
+/// Connections waiting to be accepted; the kernel cuts it to `somaxconn`.
+const BACKLOG: i32 = 4096;
+
+/// A listening TCP socket. `0.0.0.0` takes IPv6 as well where there is any, as Go's listeners do, because configs written
+/// for those rely on it.
+///
+/// # Errors
+/// Whatever the kernel says.
+pub(super) fn listener(at: SocketAddr, options: &SocketOptions) -> io::Result<std::net::TcpListener> {
+    let socket = bound(at, options, Type::STREAM)?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// A bound UDP socket; wildcards as with [`listener`].
+///
+/// # Errors
+/// Whatever the kernel says.
+pub(super) fn datagrams(at: SocketAddr, options: &SocketOptions) -> io::Result<std::net::UdpSocket> {
+    bound(at, options, Type::DGRAM).map(Into::into)
+}
+
+/// A UDP socket for sending to one family from a port of the kernel's choice.
+///
+/// # Errors
+/// Whatever the kernel says.
+pub(super) fn outgoing_datagrams(to: SocketAddr, options: &SocketOptions) -> io::Result<std::net::UdpSocket> {
+    let socket = prepared(Domain::for_address(to), Type::DGRAM, options)?;
+    let any = if to.is_ipv4() { SocketAddr::from(([0; 4], 0)) } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let from = options.bind.map_or(any, |ip| SocketAddr::new(ip, 0));
+    socket.bind(&from.into())?;
+    Ok(socket.into())
+}
+
+/// A TCP socket that is ready to be connected.
+///
+/// # Errors
+/// Whatever the kernel says.
+pub(super) fn outgoing(to: SocketAddr, options: &SocketOptions) -> io::Result<std::net::TcpStream> {
+    let socket = prepared(Domain::for_address(to), Type::STREAM, options)?;
+    if let Some(ip) = options.bind {
+        socket.bind(&SocketAddr::new(ip, 0).into())?;
+    }
+    Ok(socket.into())
+}
+
+/// Where a connection was headed before the firewall redirected it to us.
+///
+/// # Errors
+/// Whatever the kernel says, and [`io::ErrorKind::Unsupported`] where redirecting is not known.
+#[cfg(target_os = "linux")]
+pub fn original_destination(stream: &tokio::net::TcpStream) -> io::Result<SocketAddr> {
+    let socket = SockRef::from(stream);
+    let v4 = stream.local_addr()?.ip().to_canonical().is_ipv4();
+    let found = if v4 { socket.original_dst_v4()? } else { socket.original_dst_v6()? };
+    found.as_socket().ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
+/// Where a connection was headed before the firewall redirected it to us.
+///
+/// # Errors
+/// Always [`io::ErrorKind::Unsupported`] on this platform.
+#[cfg(not(target_os = "linux"))]
+pub fn original_destination(_: &tokio::net::TcpStream) -> io::Result<SocketAddr> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn bound(at: SocketAddr, options: &SocketOptions, kind: Type) -> io::Result<Socket> {
+    let dual = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), at.port());
+    if at.ip().is_unspecified() && at.is_ipv4() {
+        // Port 0 would give each family its own port, and only a missing IPv6 is a reason to go on with IPv4 alone.
+        match bind(dual, options, kind) {
+            Err(error) if no_v6(&error) => {}
+            done => return done,
+        }
+    }
+    bind(at, options, kind)
+}
+
+fn bind(at: SocketAddr, options: &SocketOptions, kind: Type) -> io::Result<Socket> {
+    let socket = prepared(Domain::for_address(at), kind, options)?;
+    if at.is_ipv6() {
+        socket.set_only_v6(options.v6_only)?;
+    }
+    if kind == Type::STREAM {
+        #[cfg(unix)]
+        socket.set_reuse_address(true)?;
+        // So that an old and a new process can overlap at an upgrade.
+        #[cfg(all(unix, not(any(target_os = "solaris", target_os = "illumos"))))]
+        socket.set_reuse_port(true)?;
+    }
+    socket.bind(&at.into())?;
+    Ok(socket)
+}
+
+fn no_v6(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::AFNOSUPPORT, Errno::ADDRNOTAVAIL, Errno::PROTONOSUPPORT]
+        .iter()
+        .any(|no| error.raw_os_error() == Some(no.raw_os_error()))
+}
+
+fn prepared(domain: Domain, kind: Type, options: &SocketOptions) -> io::Result<Socket> {
+    let socket = Socket::new(domain, kind, protocol(kind, options))?;
+    socket.set_nonblocking(true)?;
+    if kind == Type::STREAM {
+        stream_options(&socket, options)?;
+    }
+    platform_options(&socket, domain, options)?;
+    Ok(socket)
+}
+
+fn protocol(kind: Type, options: &SocketOptions) -> Option<Protocol> {
+    #[cfg(target_os = "linux")]
+    if kind == Type::STREAM && options.multipath {
+        return Some(Protocol::MPTCP);
+    }
+    let _ = options;
+    Some(if kind == Type::STREAM { Protocol::TCP } else { Protocol::UDP })
+}
+
+fn stream_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
+    socket.set_tcp_nodelay(true)?;
+    let (idle, interval) = match options.keep_alive {
+        KeepAlive::Off => return Ok(()),
+        KeepAlive::Usual => (None, None),
+        KeepAlive::Every { idle, interval } => (idle, interval),
+    };
+    let times = TcpKeepalive::new()
+        .with_time(idle.unwrap_or(USUAL_KEEP_ALIVE))
+        .with_interval(interval.unwrap_or(USUAL_KEEP_ALIVE));
+    socket.set_tcp_keepalive(&times)
+}
+
+#[cfg(target_os = "linux")]
+fn platform_options(socket: &Socket, domain: Domain, options: &SocketOptions) -> io::Result<()> {
+    if let Some(mark) = options.mark {
+        socket.set_mark(mark)?;
+    }
+    if let Some(device) = &options.device {
+        socket.bind_device(Some(device.as_bytes()))?;
+    }
+    if options.transparent && domain == Domain::IPV4 {
+        socket.set_ip_transparent_v4(true)?;
+    } else if options.transparent {
+        socket.set_ip_transparent_v6(true)?;
+    }
+    if socket.r#type()? == Type::STREAM {
+        if options.user_timeout.is_some() {
+            socket.set_tcp_user_timeout(options.user_timeout)?;
+        }
+        if let Some(name) = &options.congestion {
+            socket.set_tcp_congestion(name.as_bytes())?;
+        }
+        if let Some(size) = options.max_segment {
+            socket.set_tcp_mss(size)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn platform_options(_: &Socket, _: Domain, options: &SocketOptions) -> io::Result<()> {
+    let plain = SocketOptions {
+        bind: options.bind,
+        keep_alive: options.keep_alive,
+        v6_only: options.v6_only,
+        ..SocketOptions::default()
+    };
+    if *options == plain { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_listener_takes_both_families() {
+        let listener = listener(([0, 0, 0, 0], 0).into(), &SocketOptions::default()).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        if listener.local_addr().unwrap().is_ipv6() {
+            std::net::TcpStream::connect(("::1", port)).unwrap();
+        }
+    }
+
+    #[test]
+    fn options_reach_the_socket() {
+        let options = SocketOptions {
+            keep_alive: KeepAlive::Every { idle: Some(Duration::from_secs(7)), interval: None },
+            ..SocketOptions::default()
+        };
+        let stream = outgoing(([127, 0, 0, 1], 1).into(), &options).unwrap();
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive().unwrap() && socket.tcp_nodelay().unwrap());
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(7));
+        let off = SocketOptions { keep_alive: KeepAlive::Off, ..SocketOptions::default() };
+        let stream = outgoing(([127, 0, 0, 1], 1).into(), &off).unwrap();
+        assert!(!SockRef::from(&stream).keepalive().unwrap());
+    }
+}

@@ -1,0 +1,267 @@
+//! TCP: dial the best of several addresses, listen, accept for ever.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::socket::{self, SocketOptions};
+
+/// Opens a connection to the first of `addresses` that answers. A later one is tried beside those still silent every
+/// [`STAGGER`], or at once when one fails; families take turns, beginning with that of the first address (RFC 8305).
+///
+/// # Errors
+/// [`io::ErrorKind::TimedOut`] after `limit`; else the error of the first address that failed.
+pub async fn dial(addresses: &[SocketAddr], options: &SocketOptions, limit: Duration) -> io::Result<TcpStream> {
+    let usable = |at: &SocketAddr| options.bind.is_none_or(|ip| ip.is_ipv4() == at.is_ipv4());
+    let attempt = async {
+        match addresses {
+            &[only] if usable(&only) => connect(only, options).await,
+            // Boxed, because a flow's task is as large as its largest branch and most dials have one address.
+            several => Box::pin(race(interleaved(several.iter().copied().filter(usable)), options)).await,
+        }
+    };
+    timeout(limit, attempt).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// How long an address may stay silent before the next is tried beside it (RFC 8305, section 5).
+pub const STAGGER: Duration = Duration::from_millis(250);
+
+/// Whether a failed dial is this machine's own fault: no files, no ports, no memory, no way out. A balancer must not hold
+/// that against a server.
+#[must_use]
+pub fn is_ours(error: &io::Error) -> bool {
+    exhausted(error) || matches!(error.kind(), io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied)
+}
+
+/// Listens on an address; see [`SocketOptions`] and the note on wildcards in `socket.rs`.
+///
+/// # Errors
+/// Whatever the kernel says.
+pub fn listen(at: SocketAddr, options: &SocketOptions) -> io::Result<TcpListener> {
+    TcpListener::from_std(socket::listener(at, options)?)
+}
+
+/// Anything that accepts connections.
+pub trait Accept {
+    /// What it accepts.
+    type Connection;
+
+    /// Waits for the next connection and says whose it is.
+    ///
+    /// # Errors
+    /// Whatever the kernel says.
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(Self::Connection, SocketAddr)>>;
+}
+
+impl Accept for TcpListener {
+    type Connection = TcpStream;
+
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        Self::poll_accept(self, cx).map_ok(|(stream, from)| (stream, canonical(from)))
+    }
+}
+
+/// Clients on a Unix socket have no address; they count as `0.0.0.0:0`.
+impl Accept for UnixListener {
+    type Connection = UnixStream;
+
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
+        Self::poll_accept(self, cx).map_ok(|(stream, _)| (stream, SocketAddr::from(([0; 4], 0))))
+    }
+}
+
+/// Accepts until the token falls and gives every connection to `take`, which must not block. When files or memory run out
+/// it waits, longer each time up to a second, and goes on as soon as there are some again: an accept loop neither spins
+/// nor ends because of a full table.
+pub async fn accept_all<L: Accept>(
+    mut listener: L,
+    token: &CancellationToken,
+    mut take: impl FnMut(L::Connection, SocketAddr),
+) {
+    let mut pause = FIRST_PAUSE;
+    let mut cancelled = pin!(token.cancelled());
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut cancelled => return,
+            accepted = poll_fn(|cx| listener.poll_accept(cx)) => accepted,
+        };
+        match accepted {
+            Ok((connection, from)) => {
+                if pause > FIRST_PAUSE {
+                    tracing::info!("accepting connections again");
+                    pause = FIRST_PAUSE;
+                }
+                take(connection, from);
+            }
+            Err(error) if exhausted(&error) => {
+                if pause == FIRST_PAUSE {
+                    tracing::warn!(%error, "cannot accept connections; trying on");
+                }
+                tokio::select! {
+                    () = &mut cancelled => return,
+                    () = sleep(pause) => {}
+                }
+                pause = (pause * 2).min(LAST_PAUSE);
+            }
+            // The client gave up while it waited; that says nothing of the next one.
+            Err(error) => tracing::debug!(%error, "a connection was lost before it was accepted"),
+        }
+    }
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The address as IPv4 if it is one in IPv6 clothing, which a listener for both families reports.
+pub(super) fn canonical(at: SocketAddr) -> SocketAddr {
+    SocketAddr::new(at.ip().to_canonical(), at.port())
+}
+
+fn exhausted(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
+        .iter()
+        .any(|no| error.raw_os_error() == Some(no.raw_os_error()))
+}
+
+async fn connect(to: SocketAddr, options: &SocketOptions) -> io::Result<TcpStream> {
+    TcpSocket::from_std_stream(socket::outgoing(to, options)?).connect(to).await
+}
+
+/// First address first, then by turns of family.
+fn interleaved(addresses: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
+    let all: Vec<_> = addresses.collect();
+    let first_v4 = all.first().is_some_and(SocketAddr::is_ipv4);
+    let (mut one, mut other): (Vec<_>, Vec<_>) = all.into_iter().partition(|at| at.is_ipv4() == first_v4);
+    let mut mixed = Vec::with_capacity(one.len() + other.len());
+    let (mut one, mut other) = (one.drain(..), other.drain(..));
+    loop {
+        let pair = (one.next(), other.next());
+        if pair == (None, None) {
+            return mixed;
+        }
+        mixed.extend([pair.0, pair.1].into_iter().flatten());
+    }
+}
+
+async fn race(addresses: Vec<SocketAddr>, options: &SocketOptions) -> io::Result<TcpStream> {
+    type Attempt<'a> = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send + 'a>>;
+    let mut waiting = addresses.into_iter();
+    let mut running: Vec<Attempt<'_>> = Vec::new();
+    let mut failed: Option<io::Error> = None;
+    let mut stagger = pin!(sleep(STAGGER));
+    poll_fn(|cx| {
+        loop {
+            let mut at = 0;
+            while let Some(attempt) = running.get_mut(at) {
+                match attempt.as_mut().poll(cx) {
+                    Poll::Pending => at += 1,
+                    Poll::Ready(Ok(stream)) => return Poll::Ready(Ok(stream)),
+                    Poll::Ready(Err(error)) => {
+                        drop(running.swap_remove(at));
+                        failed.get_or_insert(error);
+                        // A failure calls for the next address at once.
+                        stagger.as_mut().reset(Instant::now());
+                    }
+                }
+            }
+            if !running.is_empty() && stagger.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            match waiting.next() {
+                Some(next) => {
+                    running.push(Box::pin(connect(next, options)));
+                    stagger.as_mut().reset(Instant::now() + STAGGER);
+                }
+                None if running.is_empty() => {
+                    let none = || io::Error::from(io::ErrorKind::AddrNotAvailable);
+                    return Poll::Ready(Err(failed.take().unwrap_or_else(none)));
+                }
+                // All are on their way; nothing but they can wake us now.
+                None => return Poll::Pending,
+            }
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn families_take_turns() {
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let mixed = interleaved([at("[::1]:1"), at("[::2]:1"), at("10.0.0.1:1"), at("[::3]:1")].into_iter());
+        assert_eq!(mixed, [at("[::1]:1"), at("10.0.0.1:1"), at("[::2]:1"), at("[::3]:1")]);
+    }
+
+    #[tokio::test]
+    async fn a_refused_address_gives_way_to_the_next() {
+        let listener = listen(([127, 0, 0, 1], 0).into(), &SocketOptions::default()).unwrap();
+        let good = listener.local_addr().unwrap();
+        // Bound without listening: connecting is refused, and nobody else can take the port.
+        let dead = TcpSocket::new_v4().unwrap();
+        dead.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let refused = dead.local_addr().unwrap();
+        let limit = Duration::from_secs(5);
+        let stream = dial(&[refused, good], &SocketOptions::default(), limit).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), good);
+        let error = dial(&[refused], &SocketOptions::default(), limit).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let error = dial(&[refused, refused], &SocketOptions::default(), limit).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        assert!(!is_ours(&error));
+    }
+
+    #[tokio::test]
+    async fn a_local_address_of_the_other_family_leaves_nothing_to_try() {
+        let options = SocketOptions { bind: Some([127, 0, 0, 1].into()), ..SocketOptions::default() };
+        let error = dial(&["[::1]:9".parse().unwrap()], &options, Duration::from_secs(5)).await.unwrap_err();
+        assert!(is_ours(&error));
+    }
+
+    /// Answers from a list, then waits for ever.
+    struct Scripted(VecDeque<io::Result<u32>>, CancellationToken);
+
+    impl Accept for Scripted {
+        type Connection = u32;
+
+        fn poll_accept(&mut self, _: &mut Context<'_>) -> Poll<io::Result<(u32, SocketAddr)>> {
+            match self.0.pop_front() {
+                Some(next) => Poll::Ready(next.map(|n| (n, SocketAddr::from(([127, 0, 0, 1], 1))))),
+                None => {
+                    self.1.cancel();
+                    Poll::Pending
+                }
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_file_table_is_waited_out() {
+        let full = || Err(io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error()));
+        let lost = || Err(io::ErrorKind::ConnectionAborted.into());
+        let token = CancellationToken::new();
+        let script = Scripted([Ok(1), lost(), full(), full(), full(), Ok(2)].into(), token.clone());
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let begun = Instant::now();
+        accept_all(script, &token, |n, _| taken.lock().unwrap().push((n, begun.elapsed()))).await;
+        let taken = taken.lock().unwrap();
+        assert_eq!(taken[0], (1, Duration::ZERO));
+        assert_eq!(taken[1].0, 2);
+        assert!(taken[1].1 >= Duration::from_millis(70), "waited only {:?}", taken[1].1);
+    }
+}
