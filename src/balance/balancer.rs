@@ -1,14 +1,14 @@
 //! A balancer: its members, how it chooses, and the newest board behind one atomic pointer.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use rand::Rng;
 
-use super::board::{Board, Gate};
+use super::board::Board;
 use super::member::Member;
-use super::strategy::{Ask, Strategy};
+use super::strategy::{Ask, Strategy, Turn};
 use crate::addr::{OutboundId, Tag};
 
 /// What a flow is told.
@@ -43,15 +43,16 @@ pub struct Balancer {
     strategy: Strategy,
     exit: Exit,
     board: ArcSwap<Board>,
-    turn: AtomicUsize,
+    turn: Turn,
+    held: AtomicBool,
 }
 
 impl Balancer {
     /// A balancer of which nothing is known yet.
     #[must_use]
     pub fn new(tag: Tag, members: Vec<Member>, strategy: Strategy, exit: Exit) -> Self {
-        let board = ArcSwap::from_pointee(Board::blank(members.len()));
-        Self { tag, members: members.into(), strategy, exit, board, turn: AtomicUsize::new(0) }
+        let (turn, board) = (Turn::new(&members), ArcSwap::from_pointee(Board::blank(members.len())));
+        Self { tag, members: members.into(), strategy, exit, board, turn, held: AtomicBool::new(false) }
     }
 
     /// Its tag.
@@ -83,6 +84,16 @@ impl Balancer {
         self.board.store(board.into());
     }
 
+    /// Lets flows wait for the first result (`startup = "wait"`, O12). Whoever calls this must call [`Self::release`].
+    pub fn hold(&self) {
+        self.held.store(true, Ordering::Release);
+    }
+
+    /// Ends the wait for good.
+    pub fn release(&self) {
+        self.held.store(false, Ordering::Release);
+    }
+
     /// Chooses for one flow.
     pub fn pick(&self, ask: Ask, rng: &mut impl Rng) -> Pick {
         let board: Guard<Arc<Board>> = self.board.load();
@@ -90,7 +101,7 @@ impl Balancer {
         if self.members.is_empty() {
             return escape(Pick::Empty);
         }
-        if board.gate == Gate::Closed {
+        if self.held.load(Ordering::Acquire) {
             return Pick::Wait;
         }
         if let Some(at) = self.strategy.pick(&self.members, &board, ask, &self.turn, rng) {
@@ -118,7 +129,9 @@ mod tests {
     const ALL: [Strategy; 4] = [Strategy::Failover, Strategy::Optimal, Strategy::Random, Strategy::RoundRobin];
 
     fn members(n: u32) -> Vec<Member> {
-        (0..n).map(|id| Member { tag: format!("m{id}").into(), id: OutboundId(10 + id), udp: id > 0 }).collect()
+        (0..n)
+            .map(|id| Member { tag: format!("m{id}").into(), id: OutboundId(10 + id), udp: id > 0, weight: 100 })
+            .collect()
     }
 
     fn pick(balancer: &Balancer, ask: Ask) -> Pick {
@@ -155,7 +168,7 @@ mod tests {
         // Trap 1 of balancing.md: a single-member balancer that returned nothing.
         for strategy in ALL {
             let one = Balancer::new("b".into(), members(1), strategy, Exit::None);
-            one.publish(Board::weighted(&[100], Gate::Open));
+            one.publish(Board::weighted([100]));
             assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10)), "{strategy:?}");
             one.publish(dead(1));
             assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10)), "{strategy:?}");
@@ -166,20 +179,20 @@ mod tests {
     fn datagrams_without_a_carrier_are_told_so() {
         for strategy in ALL {
             let one = Balancer::new("b".into(), members(1), strategy, Exit::None);
-            one.publish(Board::weighted(&[100], Gate::Open));
+            one.publish(Board::weighted([100]));
             assert_eq!(pick(&one, Ask::UDP), Pick::NoDatagrams, "{strategy:?}");
             let two = Balancer::new("b".into(), members(2), strategy, Exit::None);
-            two.publish(Board::weighted(&[100, 100], Gate::Open));
+            two.publish(Board::weighted([100, 100]));
             assert_eq!(pick(&two, Ask::UDP), Pick::Member(1, OutboundId(11)), "{strategy:?}");
         }
     }
 
     #[test]
-    fn o12_wait_holds_flows_until_the_gate_opens() {
+    fn o12_wait_holds_flows_until_released() {
         let b = Balancer::new("b".into(), members(2), Strategy::Optimal, Exit::None);
-        b.publish(Board::weighted(&[100, 100], Gate::Closed));
+        b.hold();
         assert_eq!(pick(&b, Ask::TCP), Pick::Wait);
-        b.publish(Board::weighted(&[100, 100], Gate::Open));
+        b.release();
         assert_eq!(pick(&b, Ask::TCP), Pick::Member(0, OutboundId(10)));
     }
 }

@@ -55,18 +55,6 @@ pub struct Board {
     pub ranking: Box<[usize]>,
     /// The member that was last seen working, for the moment when none works.
     pub last_up: Option<usize>,
-    /// Whether flows may pass. Closed only while `startup = "wait"` holds them for the first result (O12).
-    pub gate: Gate,
-}
-
-/// Whether flows may be given a member yet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Gate {
-    /// Flows wait for the first result.
-    Closed,
-    /// Flows are served.
-    #[default]
-    Open,
 }
 
 impl Board {
@@ -78,9 +66,9 @@ impl Board {
 
     /// A blank board that shows these weights and keeps list order as its ranking.
     #[must_use]
-    pub fn weighted(weights: &[u32], gate: Gate) -> Self {
-        let members = weights.iter().map(|&weight| State { weight, ..State::default() }).collect();
-        Self { members, ranking: (0..weights.len()).collect(), gate, ..Self::default() }
+    pub fn weighted(weights: impl IntoIterator<Item = u32>) -> Self {
+        let members: Box<[State]> = weights.into_iter().map(|weight| State { weight, ..State::default() }).collect();
+        Self { ranking: (0..members.len()).collect(), members, ..Self::default() }
     }
 
     /// The member that serves, where the strategy ranks members.

@@ -14,7 +14,7 @@ mod strategy;
 mod verdict;
 
 pub use balancer::{Balancer, Exit, Pick};
-pub use board::{Board, Gate, Life, State};
+pub use board::{Board, Life, State};
 pub use member::Member;
 pub use optimal::{Attempt, Round, Sample};
 pub use pulse::{Beat, Pulse};

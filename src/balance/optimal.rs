@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::board::{Board, Gate, Life, State};
+use super::board::{Board, Life, State};
 use super::verdict::{Reason, Verdict};
 
 /// A successful attempt.
@@ -114,7 +114,7 @@ impl Round {
         let ranking = ranking(&members, self.serving);
         let reason = reason(&members, &ranking, self.serving);
         let last_up = ranking.iter().copied().find(|&at| members[at].life == Life::Up).or(self.prior.last_up);
-        let board = Board { round: self.number(), members, ranking, last_up, gate: Gate::Open };
+        let board = Board { round: self.number(), members, ranking, last_up };
         Verdict { was: self.serving, reason, first: self.prior.round == 0, board: Arc::new(board) }
     }
 
@@ -132,21 +132,19 @@ impl Round {
         let others = (0..self.tallies.len()).filter(|&at| at != serving);
         let (worse, better): (Vec<_>, Vec<_>) = others.partition(|&at| self.failing(at));
         let ranking = [serving].into_iter().chain(better).chain(worse).collect();
-        let gate = if self.settled { Gate::Open } else { self.prior.gate };
         let last_up = self.settled.then_some(serving).or(self.prior.last_up);
-        let board = Board { round: self.prior.round, members, ranking, last_up, gate };
+        let board = Board { round: self.prior.round, members, ranking, last_up };
         Verdict { was, reason, first: true, board: Arc::new(board) }
     }
 
-    /// A member's state while its attempts still run: dead only when all of them failed, no score yet.
+    /// A member's state while its attempts still run: dead only when all of them failed, no score before the first.
     fn half_known(&self, member: usize) -> State {
-        let done = self.due(member).is_none();
         let state = self.state(member);
-        let life = match state.life {
-            Life::Down if !done => Life::Untested,
-            life => life,
-        };
-        State { life, rate: None, score: None, ..state }
+        match state.life {
+            Life::Untested => State { rate: None, score: None, ..state },
+            Life::Down if self.due(member).is_some() => State { life: Life::Untested, ..state },
+            _ => state,
+        }
     }
 
     fn state(&self, member: usize) -> State {

@@ -18,27 +18,34 @@ pub enum Beat {
 #[derive(Debug, Clone)]
 pub struct Pulse {
     board: Board,
+    /// How many successes in a row make a dead member usable again; at least 1.
+    returns: u32,
+    streaks: Box<[u32]>,
 }
 
 impl Pulse {
-    /// Starts from what is known, which may be nothing.
+    /// Nothing is known of `members` members. A dead one returns after `returns` successes in a row; 0 counts as 1.
     #[must_use]
-    pub fn new(board: &Board) -> Self {
-        Self { board: board.clone() }
+    pub fn new(members: usize, returns: u32) -> Self {
+        Self { board: Board::blank(members), returns: returns.max(1), streaks: vec![0; members].into() }
     }
 
     /// Takes a result: the next board, and the member's new life where it turned. What nobody has tested counts as
     /// working, so a first success turns nothing.
     pub fn record(&mut self, member: usize, beat: Beat) -> (Arc<Board>, Option<Life>) {
         let mut turned = None;
-        if let Some(state) = self.board.members.get_mut(member) {
+        if let (Some(state), Some(streak)) = (self.board.members.get_mut(member), self.streaks.get_mut(member)) {
             let life = match beat {
                 Beat::Alive(delay) => {
+                    *streak = streak.saturating_add(1);
                     state.delay = Some(delay);
                     self.board.last_up = Some(member);
-                    Life::Up
+                    if state.life.usable() || *streak >= self.returns { Life::Up } else { Life::Down }
                 }
-                Beat::Dead => Life::Down,
+                Beat::Dead => {
+                    *streak = 0;
+                    Life::Down
+                }
             };
             turned = (state.life.usable() != life.usable()).then_some(life);
             state.life = life;
@@ -53,7 +60,7 @@ mod tests {
 
     #[test]
     fn turns_are_told_once_and_a_first_success_is_none() {
-        let mut pulse = Pulse::new(&Board::blank(2));
+        let mut pulse = Pulse::new(2, 1);
         let alive = Beat::Alive(Duration::from_millis(3));
         let (board, turned) = pulse.record(0, alive);
         assert_eq!((board.members[0].life, turned), (Life::Up, None));
@@ -63,5 +70,15 @@ mod tests {
         let (board, turned) = pulse.record(0, alive);
         assert_eq!((board.last_up, turned), (Some(0), Some(Life::Up)));
         assert_eq!(pulse.record(9, alive).1, None, "a foreign member is ignored");
+    }
+
+    #[test]
+    fn a_dead_member_returns_after_as_many_successes_as_asked_for() {
+        let mut pulse = Pulse::new(1, 3);
+        let alive = Beat::Alive(Duration::from_millis(3));
+        let turns = [alive, Beat::Dead, alive, alive, Beat::Dead, alive, alive, alive, alive]
+            .map(|beat| pulse.record(0, beat).1);
+        assert_eq!(turns.iter().flatten().collect::<Vec<_>>(), [&Life::Down, &Life::Up]);
+        assert_eq!(turns[7], Some(Life::Up), "three in a row, not three in all");
     }
 }

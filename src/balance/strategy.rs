@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rand::{Rng, RngExt};
 
 use super::board::Board;
-use super::member::Member;
+use super::member::{Member, rotation};
 use crate::addr::Network;
 
 /// What a strategy may know of the flow that asks.
@@ -59,7 +59,7 @@ impl Strategy {
         members: &[Member],
         board: &Board,
         ask: Ask,
-        turn: &AtomicUsize,
+        turn: &Turn,
         rng: &mut impl Rng,
     ) -> Option<usize> {
         let fit = |&at: &usize| members.get(at).is_some_and(|member| ask.fits(member)) && board.usable(at);
@@ -67,8 +67,8 @@ impl Strategy {
             Self::Failover => (0..members.len()).find(fit),
             // A board without ranking is one from before the first round: list order.
             Self::Optimal => board.ranking.iter().copied().chain(0..members.len()).find(fit),
-            Self::Random => random(members.len(), fit, rng),
-            Self::RoundRobin => next_in_turn(members.len(), fit, turn),
+            Self::Random => random(members, fit, rng),
+            Self::RoundRobin => turn.next(fit),
         }
     }
 
@@ -84,25 +84,54 @@ impl Strategy {
     }
 }
 
-fn random(members: usize, fit: impl Fn(&usize) -> bool, rng: &mut impl Rng) -> Option<usize> {
-    // Counted and walked twice rather than collected: a pick allocates nothing.
-    let candidates = (0..members).filter(&fit).count();
-    if candidates == 0 {
-        return None;
+/// A candidate by chance, by weight. Walked twice rather than collected: a pick allocates nothing.
+fn random(members: &[Member], fit: impl Fn(&usize) -> bool, rng: &mut impl Rng) -> Option<usize> {
+    let candidates = || (0..members.len()).filter(&fit);
+    let weight = |at: usize| u64::from(members[at].weight);
+    let total: u64 = candidates().map(weight).sum();
+    if total == 0 {
+        // Nothing but weights of 0, or nothing at all.
+        return candidates().next();
     }
-    (0..members).filter(fit).nth(rng.random_range(0..candidates))
+    let mut left = rng.random_range(0..total);
+    candidates().find(|&at| match left.checked_sub(weight(at)) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => true,
+    })
 }
 
-/// The first candidate at or behind the shared cursor. The cursor is a place in the list, not a count, so the rotation
-/// stays even when a member drops out or returns.
-fn next_in_turn(members: usize, fit: impl Fn(&usize) -> bool, turn: &AtomicUsize) -> Option<usize> {
-    let mut from = turn.load(Ordering::Relaxed);
-    loop {
-        let chosen = (from..members).chain(0..from.min(members)).find(&fit)?;
-        match turn.compare_exchange_weak(from, (chosen + 1) % members, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => return Some(chosen),
-            Err(now) => from = now,
+/// The rotation of round robin with its shared cursor. The cursor is a place in the rotation, not a count of picks, so
+/// shares stay even while members drop out and return.
+#[derive(Debug)]
+pub(super) struct Turn {
+    rotation: Box<[u32]>,
+    cursor: AtomicUsize,
+}
+
+impl Turn {
+    pub(super) fn new(members: &[Member]) -> Self {
+        let weights: Vec<u32> = members.iter().map(|member| member.weight).collect();
+        Self { rotation: rotation(&weights), cursor: AtomicUsize::new(0) }
+    }
+
+    /// The first candidate at or behind the cursor.
+    fn next(&self, fit: impl Fn(&usize) -> bool) -> Option<usize> {
+        let len = self.rotation.len();
+        let mut from = self.cursor.load(Ordering::Relaxed);
+        loop {
+            let place = (from..len).chain(0..from).find(|&place| fit(&self.at(place)))?;
+            match self.cursor.compare_exchange_weak(from, (place + 1) % len, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(self.at(place)),
+                Err(now) => from = now,
+            }
         }
+    }
+
+    fn at(&self, place: usize) -> usize {
+        self.rotation[place] as usize
     }
 }
 
@@ -119,7 +148,7 @@ mod tests {
     const STRATEGIES: [Strategy; 4] = [Strategy::Failover, Strategy::Optimal, Strategy::Random, Strategy::RoundRobin];
 
     fn members(n: u32) -> Vec<Member> {
-        (0..n).map(|id| Member { tag: format!("m{id}").into(), id: OutboundId(id), udp: true }).collect()
+        (0..n).map(|id| Member { tag: format!("m{id}").into(), id: OutboundId(id), udp: true, weight: 100 }).collect()
     }
 
     fn board(lives: &[Life]) -> Board {
@@ -131,7 +160,7 @@ mod tests {
     }
 
     fn picks(strategy: Strategy, members: &[Member], board: &Board, n: usize) -> Vec<usize> {
-        let (turn, mut rng) = (AtomicUsize::new(0), SmallRng::seed_from_u64(7));
+        let (turn, mut rng) = (Turn::new(members), SmallRng::seed_from_u64(7));
         (0..n).map(|_| strategy.pick(members, board, Ask::TCP, &turn, &mut rng).unwrap()).collect()
     }
 
@@ -152,7 +181,7 @@ mod tests {
     #[test]
     fn round_robin_stays_even_while_members_come_and_go() {
         let m = members(4);
-        let (turn, mut rng) = (AtomicUsize::new(0), SmallRng::seed_from_u64(1));
+        let (turn, mut rng) = (Turn::new(&m), SmallRng::seed_from_u64(1));
         let mut served = [0u32; 4];
         for step in 0..4000 {
             // Member 3 flaps; the other three must still share alike.
@@ -160,18 +189,19 @@ mod tests {
             let board = board(&[Life::Up, Life::Up, Life::Up, life]);
             served[Strategy::RoundRobin.pick(&m, &board, Ask::TCP, &turn, &mut rng).unwrap()] += 1;
         }
+        // The flapping one takes turns of its own, never those of another.
         let (least, most) = (served[..3].iter().min().unwrap(), served[..3].iter().max().unwrap());
         assert!(most - least <= 1, "{served:?}");
     }
 
     #[test]
-    fn round_robin_survives_a_cursor_from_a_longer_list() {
-        let m = members(2);
-        let turn = AtomicUsize::new(9);
-        let mut rng = SmallRng::seed_from_u64(1);
-        let board = Board::blank(2);
-        assert_eq!(Strategy::RoundRobin.pick(&m, &board, Ask::TCP, &turn, &mut rng), Some(0));
-        assert_eq!(Strategy::RoundRobin.pick(&m, &board, Ask::TCP, &turn, &mut rng), Some(1));
+    fn round_robin_and_random_go_by_weights() {
+        let mut m = members(3);
+        (m[0].weight, m[1].weight, m[2].weight) = (200, 100, 0);
+        let board = board(&[Life::Up; 3]);
+        assert_eq!(picks(Strategy::RoundRobin, &m, &board, 6), [0, 1, 0, 0, 1, 0]);
+        let first = picks(Strategy::Random, &m, &board, 30_000).iter().filter(|&&at| at == 0).count();
+        assert!((19_600..20_400).contains(&first), "{first}");
     }
 
     #[test]
@@ -193,7 +223,7 @@ mod tests {
         let mut dead = board(&[Life::Down; 3]);
         dead.last_up = Some(2);
         dead.ranking = [1, 0, 2].into();
-        let (turn, mut rng) = (AtomicUsize::new(0), SmallRng::seed_from_u64(1));
+        let (turn, mut rng) = (Turn::new(&m), SmallRng::seed_from_u64(1));
         for strategy in STRATEGIES {
             assert_eq!(strategy.pick(&m, &dead, Ask::TCP, &turn, &mut rng), None, "{strategy:?}");
         }
@@ -209,7 +239,7 @@ mod tests {
         let mut m = members(3);
         m[0].udp = false;
         let board = board(&[Life::Up; 3]);
-        let (turn, mut rng) = (AtomicUsize::new(0), SmallRng::seed_from_u64(3));
+        let (turn, mut rng) = (Turn::new(&m), SmallRng::seed_from_u64(3));
         for strategy in STRATEGIES {
             for _ in 0..20 {
                 assert_ne!(strategy.pick(&m, &board, Ask::UDP, &turn, &mut rng), Some(0), "{strategy:?}");
