@@ -1,1 +1,16 @@
-//! What the user typed, and what the program says back.
+//! The command line: words in, an exit status out. The only folder that prints.
+//!
+//! `run` and `--test` say everything on standard output, since panels open a pipe for standard error and never read it;
+//! every other verb puts its result on standard output and its messages on standard error.
+
+mod args;
+mod argv;
+mod entry;
+mod exit;
+mod fetch;
+mod say;
+mod sources;
+mod tools;
+mod words;
+
+pub use entry::main;

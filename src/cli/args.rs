@@ -1,0 +1,199 @@
+//! The command line as clap knows it: verbs, flags, help.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+const EXAMPLES: &str = "\
+Examples:
+  etemenanki demo                           see the balancer at work; needs no server and no file
+  etemenanki -c config.json                 run an Xray config as it is
+  etemenanki --test -c config.toml          check a config, start nothing
+  etemenanki convert config.json -o my.toml write the same config as TOML
+
+Exit status:
+  0    all went well
+  1    a tool (convert, schema, uuid, demo, …) failed
+  2    the command line makes no sense
+  23   the configuration is bad (a service manager should not try again)
+  255  the configuration is good but cannot start now, as when a port is taken";
+
+// A paragraph is one line: clap wraps it to the width of the terminal.
+const RUN_EXAMPLES: &str = concat!(
+    "A FILE is a path, `stdin:`, an http(s) URL, `@name[:/path]` (HTTP over an abstract Unix socket, `@@` for a padded ",
+    "name) or `/socket[:/path]`. Several are merged in their order, then the files of DIR in the order of their names. ",
+    "Without any, config.json, .jsonc, .toml, .yaml or .yml of the working folder is taken, else standard input.\n",
+    "Go's spellings work too: -config FILE, -c=FILE, -test, -confdir=DIR, and `run` may be left out.\n\n",
+    "\
+Examples:
+  etemenanki run -c config.json
+  etemenanki run -c base.json -c outbounds.json
+  etemenanki run -confdir /usr/local/etc/xray
+  etemenanki run --test --strict -c config.json
+  etemenanki run -c stdin: < config.json
+
+Exit status: 0 stopped by TERM or INT (or the test passed), 23 bad configuration, 255 cannot start.",
+);
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  etemenanki convert config.json                    print it as TOML
+  etemenanki convert config.json -o config.toml     write it; mode 0600 if it holds secrets
+  etemenanki convert base.json users.json           merged first, as Xray merges
+  etemenanki convert config.json --check            say what would change, write nothing
+  etemenanki convert config.toml --to json          the way back
+  etemenanki convert --batch configs -o out         every config of a folder
+
+Exit status: 0 converted, 1 something was lost under --strict or could not be written, 23 bad configuration.";
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  etemenanki schema xray > xray.schema.json        JSON schema of Xray's config, for editors
+  etemenanki schema toml > etemenanki.schema.json  of our own TOML
+  etemenanki schema check config.json              hold a file against its schema
+
+Exit status: 0 valid, 1 cannot be read or written, 23 not valid.";
+
+/// A proxy engine that runs Xray's JSON configs and its own TOML, and serves every flow through the best member
+#[derive(Debug, Parser)]
+#[command(name = "etemenanki", version, after_help = EXAMPLES, max_term_width = 120, disable_help_subcommand = false)]
+pub struct Program {
+    /// What to do; without a verb, `run`.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a configuration until TERM or INT
+    Run(Run),
+    /// Write an Xray config as TOML, or the other way round
+    Convert(Convert),
+    /// Print the JSON schemas, or hold a file against them
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema {
+        /// Which.
+        #[command(subcommand)]
+        what: Schema,
+    },
+    /// Print the version in Xray's form, which panels read
+    Version,
+    /// Print a random UUID, or the one that a text stands for
+    Uuid {
+        /// Text of 1 to 30 bytes that maps to a UUID of its own, as Xray maps it
+        #[arg(short = 'i', long = "i", value_name = "TEXT")]
+        input: Option<String>,
+    },
+    /// Start upstreams, traffic and the engine in one process and show how the best member serves
+    Demo(Demo),
+    /// Print completions for a shell
+    #[command(after_help = "Example:\n  etemenanki completions bash > /etc/bash_completion.d/etemenanki")]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(after_help = "Example:\n  etemenanki man | man -l -")]
+    Man,
+}
+
+/// Flags of `run`.
+#[derive(Debug, Args, Default)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct Run {
+    /// Configuration to run; may be given several times
+    #[arg(short, long, alias = "c", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Vec<OsString>,
+    /// Folder whose .json, .jsonc, .toml, .yaml and .yml files are added
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub confdir: Option<OsString>,
+    /// Format of all of them: json, jsonc, yaml, yml or toml; anything else means by name and content
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Check the configuration, start nothing
+    #[arg(long)]
+    pub test: bool,
+    /// Print the merged configuration as JSON, start nothing
+    #[arg(long)]
+    pub dump: bool,
+    /// Unknown keys are errors, not warnings
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Flags of `convert`.
+#[derive(Debug, Args)]
+#[command(after_help = CONVERT_EXAMPLES)]
+pub struct Convert {
+    /// Configurations, merged in their order
+    #[arg(value_name = "FILE", required_unless_present = "batch", value_hint = ValueHint::FilePath)]
+    pub files: Vec<OsString>,
+    /// Where to write; standard output if absent. With --batch a folder
+    #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub output: Option<PathBuf>,
+    /// Only say what would become of each key
+    #[arg(long, conflicts_with = "output")]
+    pub check: bool,
+    /// Fail if anything is approximated, dropped or unknown
+    #[arg(long)]
+    pub strict: bool,
+    /// Say what became of each key, on standard error
+    #[arg(long, value_name = "FORM")]
+    pub report: Option<Report>,
+    /// What to write
+    #[arg(long, value_name = "FORMAT", default_value = "toml")]
+    pub to: Output,
+    /// Convert every configuration of this folder
+    #[arg(long, value_name = "DIR", requires = "output", conflicts_with = "files", value_hint = ValueHint::DirPath)]
+    pub batch: Option<PathBuf>,
+    /// Overwrite what is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Forms of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Report {
+    /// A table for people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// What `convert` can write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Our own format.
+    Toml,
+    /// Xray's format.
+    Json,
+}
+
+/// What `schema` can do.
+#[derive(Debug, Subcommand)]
+pub enum Schema {
+    /// Print the schema of Xray's JSON
+    Xray,
+    /// Print the schema of our TOML
+    Toml,
+    /// Hold a configuration against its schema
+    Check {
+        /// The configuration.
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: OsString,
+    },
+}
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "It ends by itself in under 30 seconds and fails if a wrong member served.")]
+pub struct Demo {
+    /// Print the rounds as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Inject a wrong pick, which must be found out
+    #[arg(long, hide = true)]
+    pub sabotage: bool,
+}

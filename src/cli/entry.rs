@@ -1,0 +1,32 @@
+//! From the words to the verb.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use super::args::{Command, Program};
+use super::exit::Exit;
+use super::{argv, tools};
+
+/// The whole program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let program = match Program::try_parse_from(argv::normalise(std::env::args_os())) {
+        Ok(program) => program,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done }.into();
+        }
+    };
+    let exit = match program.command {
+        Command::Version => tools::version(),
+        Command::Uuid { input } => tools::uuid(input.as_deref()),
+        Command::Completions { shell } => tools::completions(shell),
+        Command::Man => tools::man(),
+        Command::Run(_) | Command::Convert(_) | Command::Schema { .. } | Command::Demo(_) => {
+            super::say::err("this verb is not built yet");
+            Exit::Failed
+        }
+    };
+    exit.into()
+}
