@@ -1,1 +1,16 @@
 //! Files to drafts, and drafts back to text. The only place that knows a file format.
+//!
+//! Every format becomes one tree of [`Node`](crate::shape::Node)s with places before anything is understood, because
+//! only then a message can point at the user's own text whatever the format was.
+
+mod json;
+mod text;
+mod tomltree;
+#[cfg(feature = "yaml")]
+mod yaml;
+
+pub use json::{MAX_DEPTH, parse as parse_json};
+pub use text::{Comment, LIMIT, Parsed, Place, Text, decode};
+pub use tomltree::parse as parse_toml;
+#[cfg(feature = "yaml")]
+pub use yaml::parse as parse_yaml;
