@@ -1,5 +1,7 @@
 //! The small verbs: what can be told without a configuration.
 
+use std::io::{self, Write};
+
 use clap::CommandFactory;
 use uuid::Uuid;
 
@@ -38,11 +40,10 @@ pub fn completions(shell: clap_complete::Shell) -> Exit {
     Exit::Done
 }
 
-/// `man`.
+/// `man`: one page, with a section for each verb.
 pub fn man() -> Exit {
-    let mut text = Vec::new();
-    match clap_mangen::Man::new(Program::command()).render(&mut text) {
-        Ok(()) => {
+    match page() {
+        Ok(text) => {
             say::out(String::from_utf8_lossy(&text));
             Exit::Done
         }
@@ -51,4 +52,20 @@ pub fn man() -> Exit {
             Exit::Failed
         }
     }
+}
+
+fn page() -> io::Result<Vec<u8>> {
+    let mut program = Program::command();
+    program.build();
+    let mut text = Vec::new();
+    clap_mangen::Man::new(program.clone()).render(&mut text)?;
+    for verb in program.get_subcommands().filter(|verb| verb.get_name() != "help") {
+        let man = clap_mangen::Man::new(verb.clone());
+        writeln!(text, ".SH \"VERB {}\"", verb.get_name().to_uppercase())?;
+        man.render_description_section(&mut text)?;
+        man.render_synopsis_section(&mut text)?;
+        man.render_options_section(&mut text)?;
+        man.render_extra_section(&mut text)?;
+    }
+    Ok(text)
 }

@@ -1,8 +1,10 @@
 //! The peers by themselves: should one of these fail, it is the machine or the peer, not our program.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
-use crate::support::{Nginx, curl, danted, microsocks, sing_box};
+use crate::support::{Nginx, Throttle, curl, danted, microsocks, sing_box};
 
 #[test]
 fn nginx_serves_and_keeps_a_record() {
@@ -43,4 +45,17 @@ fn sing_box_is_an_http_proxy() {
     });
     let answer = curl(&["-x", &format!("http://{}", proxy.addr), "-p", &origin.url("x")]);
     assert_eq!(answer.text(), "through", "{}\n{}", answer.complaint, proxy.process.output());
+}
+
+#[test]
+fn a_throttle_is_slow_counts_and_can_be_cut() {
+    let origin = Nginx::start(&[("x", &[b'x'; 60_000])], "");
+    let wire = Throttle::start(origin.peer.addr, 200_000);
+    let url = format!("http://{}/x", wire.addr);
+    let start = Instant::now();
+    assert_eq!(curl(&[&url]).body.len(), 60_000);
+    assert!(start.elapsed() >= Duration::from_millis(250), "{:?}", start.elapsed());
+    assert!((60_000..62_000).contains(&wire.carried()), "{}", wire.carried());
+    wire.cut();
+    assert!(!curl(&[&url]).ok);
 }

@@ -9,6 +9,7 @@ mod nginx;
 mod ports;
 mod process;
 mod sing_box;
+mod throttle;
 
 pub use curl::{Answer, curl};
 pub use danted::danted;
@@ -18,3 +19,4 @@ pub use nginx::Nginx;
 pub use ports::{PATIENCE, free_port, until};
 pub use process::{Peer, Process, program};
 pub use sing_box::sing_box;
+pub use throttle::Throttle;
