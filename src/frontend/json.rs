@@ -3,6 +3,7 @@
 //! Written by hand because no library does all of what old configs need: comments of three kinds, duplicate keys that
 //! merge, a place for every value, several mistakes told in one run, and what was opened where when a bracket is missing.
 
+mod advice;
 mod duplicates;
 mod literals;
 
@@ -301,7 +302,7 @@ impl Parser<'_> {
             let at = self.bytes.len();
             return self.fail(at.saturating_sub(1), at, &format!("expected {expected}, but the file ends here"), None);
         };
-        let help = literals::look_alike(found);
+        let help = advice::look_alike(found);
         let message = if found.is_control() {
             format!("expected {expected}, found a control character (U+{:04X})", u32::from(found))
         } else {
