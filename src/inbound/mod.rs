@@ -1,1 +1,30 @@
-//! One file a protocol, server side.
+//! Where flows come in: listeners, and one file for each protocol's server.
+//!
+//! An inbound reads what its visitor wants and hands a flow to the sink it was given; it knows nothing of routes, outbounds
+//! or other inbounds. Whatever a visitor sends, only its own connection can suffer, and only for as long as the handshake
+//! limit; it is logged at debug alone, since a port scan must not fill a disk.
+
+mod association;
+mod dokodemo;
+mod http;
+mod kind;
+mod listen;
+mod mixed;
+mod socks;
+#[cfg(test)]
+mod testing;
+#[cfg(unix)]
+mod unix;
+mod users;
+mod visit;
+
+pub use dokodemo::Dokodemo;
+pub use http::Http;
+pub use kind::Kind;
+pub use listen::{Inbound, ListenError, Listening, Original, Place};
+pub use mixed::Mixed;
+pub use socks::{Relay, Socks};
+#[cfg(unix)]
+pub use unix::UnixPlace;
+pub use users::Users;
+pub use visit::{Accepted, Common, Fault, Visitor};

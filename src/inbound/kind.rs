@@ -1,0 +1,67 @@
+//! The kinds of inbound, and the one match over them.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use tokio_util::sync::CancellationToken;
+
+use super::dokodemo::Dokodemo;
+use super::http::Http;
+use super::mixed::Mixed;
+use super::socks::Socks;
+use super::visit::{Accepted, Common, Fault, Visitor};
+use crate::addr::Network;
+use crate::flow::{BoxStream, Sink};
+use crate::net::Session;
+
+/// How visitors are served.
+#[derive(Debug)]
+pub enum Kind {
+    /// A door to a fixed target.
+    Dokodemo(Dokodemo),
+    /// An HTTP proxy.
+    Http(Http),
+    /// SOCKS and HTTP on one port.
+    Mixed(Mixed),
+    /// SOCKS alone.
+    Socks(Socks),
+}
+
+impl Kind {
+    /// Serves one connection: reads what the client wants, and gives the flow or serves it whole.
+    ///
+    /// # Errors
+    /// [`Fault`], always the visitor's doing.
+    pub async fn accept(
+        &self,
+        common: &Common,
+        visitor: &Visitor,
+        io: BoxStream,
+        sink: &Arc<dyn Sink>,
+        token: &CancellationToken,
+    ) -> Result<Accepted, Fault> {
+        let held = BytesMut::new();
+        match self {
+            Self::Dokodemo(kind) => {
+                Ok(Accepted::Stream(visitor.flow(common, Network::Tcp, kind.target(visitor)?, None), io))
+            }
+            Self::Http(kind) => kind.accept(common, visitor, io, held, sink, token).await,
+            Self::Mixed(kind) => kind.accept(common, visitor, io, held, sink, token).await,
+            Self::Socks(kind) => kind.accept(common, visitor, io, held).await,
+        }
+    }
+
+    /// Serves one client of a shared UDP socket.
+    ///
+    /// # Errors
+    /// [`Fault`]; kinds without UDP refuse all.
+    pub fn accept_datagrams(&self, common: &Common, visitor: &Visitor, session: Session) -> Result<Accepted, Fault> {
+        match self {
+            Self::Dokodemo(kind) => {
+                let (flow, door) = kind.packets(common, visitor, session)?;
+                Ok(Accepted::Packets(flow, Box::new(door)))
+            }
+            Self::Http(_) | Self::Mixed(_) | Self::Socks(_) => Err(Fault::NotServed("datagrams")),
+        }
+    }
+}

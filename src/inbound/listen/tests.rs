@@ -1,0 +1,104 @@
+#![allow(clippy::unwrap_used)]
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::addr::Host;
+use crate::flow::{recv, send};
+use crate::inbound::dokodemo::Dokodemo;
+use crate::inbound::http::Http;
+use crate::inbound::mixed::Mixed;
+use crate::inbound::socks::{Relay, Socks};
+use crate::inbound::testing::{Flows, common, sink, until};
+
+fn start(kind: Kind, places: Vec<Place>) -> (Vec<SocketAddr>, Flows, CancellationToken, JoinHandle<()>) {
+    let inbound =
+        Inbound { common: common(), kind, places, options: SocketOptions::default(), original: Original::Unknown };
+    let listening = Arc::new(inbound).listen().unwrap();
+    let local = listening.local().unwrap();
+    let (sink, flows) = sink();
+    let token = CancellationToken::new();
+    let task = tokio::spawn(listening.run(sink, token.clone()));
+    (local, flows, token, task)
+}
+
+fn tcp() -> Place {
+    Place::Tcp(([127, 0, 0, 1], 0).into())
+}
+
+#[tokio::test]
+async fn socks_and_http_share_a_port() {
+    let mixed = Mixed::new(Socks::new(None, Relay::Off), Http::new(None, false));
+    let (at, mut flows, token, task) = start(Kind::Mixed(mixed), vec![tcp(), tcp()]);
+    assert_eq!(at.len(), 2);
+    let mut socks = TcpStream::connect(at[0]).await.unwrap();
+    socks.write_all(b"\x05\x01\x00\x05\x01\x00\x03\x09a.example\x00\x50").await.unwrap();
+    let (flow, io, held) = flows.stream().await;
+    assert_eq!((flow.target.to_string().as_str(), flow.local), ("a.example:80", at[0]));
+    assert_eq!(flow.source, socks.local_addr().unwrap());
+    // Nothing was read too far, so the kernel may move what follows.
+    assert!(io.raw(crate::flow::Half::Read).is_some());
+    held.end();
+    let mut http = TcpStream::connect(at[1]).await.unwrap();
+    http.write_all(b"CONNECT b.example:443 HTTP/1.1\r\n\r\n").await.unwrap();
+    until(&mut http, "\r\n\r\n").await;
+    assert_eq!(flows.stream().await.0.target.to_string(), "b.example:443");
+    token.cancel();
+    task.await.unwrap();
+    assert!(TcpStream::connect(at[0]).await.is_err());
+}
+
+#[tokio::test]
+async fn a_door_leads_streams_and_datagrams_to_its_target() {
+    let door = Dokodemo { host: Host::parse("a.example").ok(), port: Some(53), ..Dokodemo::default() };
+    let (at, mut flows, ..) = start(Kind::Dokodemo(door), vec![tcp(), Place::Udp(([127, 0, 0, 1], 0).into())]);
+    let mut stream = TcpStream::connect(at[0]).await.unwrap();
+    let (flow, mut io, _held) = flows.stream().await;
+    assert_eq!(flow.target.to_string(), "a.example:53");
+    io.write_all(b"hi").await.unwrap();
+    stream.read_exact(&mut [0; 2]).await.unwrap();
+
+    let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    client.send_to(b"ask", at[1]).await.unwrap();
+    let (flow, mut packets, _held) = flows.packets().await;
+    assert_eq!((flow.source, flow.local), (client.local_addr().unwrap(), at[1]));
+    let mut buf = bytes::BytesMut::new();
+    assert_eq!(recv(&mut packets, &mut buf).await.unwrap(), flow.target);
+    assert_eq!(&buf[..], b"ask");
+    send(&mut packets, b"tell", &"192.0.2.1:53".parse().unwrap()).await.unwrap();
+    assert_eq!(client.recv_from(&mut [0; 8]).await.unwrap(), (4, at[1]));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_unix_socket_is_a_place_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in.sock");
+    let place = UnixPlace::File { path: path.clone(), mode: None };
+    let (_, mut flows, token, task) = start(Kind::Http(Http::new(None, false)), vec![Place::Unix(place)]);
+    let mut client = tokio::net::UnixStream::connect(&path).await.unwrap();
+    client.write_all(b"CONNECT b.example:443 HTTP/1.1\r\n\r\n").await.unwrap();
+    let (flow, ..) = flows.stream().await;
+    assert_eq!((flow.target.to_string().as_str(), flow.source.port()), ("b.example:443", 0));
+    token.cancel();
+    task.await.unwrap();
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_place_that_is_taken_is_named() {
+    let taken = UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let holder = UdpSocket::bind(taken).await.unwrap();
+    let inbound = Inbound {
+        common: common(),
+        kind: Kind::Dokodemo(Dokodemo::default()),
+        places: vec![tcp(), Place::Udp(taken)],
+        options: SocketOptions::default(),
+        original: Original::Unknown,
+    };
+    let error = Arc::new(inbound).listen().unwrap_err();
+    assert!(error.to_string().starts_with(&format!("cannot listen on udp {taken}: ")), "{error}");
+    drop(holder);
+}

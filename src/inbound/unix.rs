@@ -1,0 +1,164 @@
+//! Unix sockets to listen at: in the file system, or in Linux' abstract name space.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::task::{Context, Poll};
+
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::net::tcp::Accept;
+
+/// Where a Unix socket is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnixPlace {
+    /// A file, with the permissions it shall have.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Its mode; absent: what the process gives to all files.
+        mode: Option<u32>,
+    },
+    /// A name that begins with `@` in configurations.
+    Abstract {
+        /// The name without `@`.
+        name: String,
+        /// Whether zeros fill it up to the full length, as HAProxy expects (`@@name`).
+        padded: bool,
+    },
+}
+
+/// Longest path of a Unix socket address on Linux, its first byte being the zero that makes it abstract.
+const PATH: usize = 107;
+
+impl UnixPlace {
+    /// Reads `/path`, `/path,0660`, `@name` or `@@name`.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        if let Some(name) = text.strip_prefix("@@") {
+            return Self::Abstract { name: name.to_owned(), padded: true };
+        }
+        if let Some(name) = text.strip_prefix('@') {
+            return Self::Abstract { name: name.to_owned(), padded: false };
+        }
+        let moded = text
+            .rsplit_once(',')
+            .and_then(|(path, mode)| u32::from_str_radix(mode.trim(), 8).ok().map(|mode| (path, mode)));
+        match moded {
+            Some((path, mode)) => Self::File { path: path.into(), mode: Some(mode) },
+            None => Self::File { path: text.into(), mode: None },
+        }
+    }
+}
+
+impl fmt::Display for UnixPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, .. } => path.display().fmt(f),
+            Self::Abstract { name, padded } => write!(f, "{}{name}", if *padded { "@@" } else { "@" }),
+        }
+    }
+}
+
+/// A listener that removes its file when it ends.
+#[derive(Debug)]
+pub(super) struct Listener {
+    inner: UnixListener,
+    file: Option<PathBuf>,
+}
+
+/// Opens a place. A file that an earlier process left is replaced; one that somebody still listens at is not.
+pub(super) fn listen(place: &UnixPlace) -> io::Result<Listener> {
+    match place {
+        UnixPlace::File { path, mode } => {
+            let inner = match UnixListener::bind(path) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
+                    std::fs::remove_file(path)?;
+                    UnixListener::bind(path)?
+                }
+                other => other?,
+            };
+            if let Some(mode) = mode {
+                std::fs::set_permissions(path, PermissionsExt::from_mode(*mode))?;
+            }
+            Ok(Listener { inner, file: Some(path.clone()) })
+        }
+        UnixPlace::Abstract { name, padded } => {
+            let mut name = name.as_bytes().to_vec();
+            if *padded {
+                name.resize(PATH, 0);
+            }
+            abstract_listener(&name).map(|inner| Listener { inner, file: None })
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn abstract_listener(name: &[u8]) -> io::Result<UnixListener> {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net;
+    let listener = net::UnixListener::bind_addr(&net::SocketAddr::from_abstract_name(name)?)?;
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn abstract_listener(_: &[u8]) -> io::Result<UnixListener> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Whether the file is a socket at which nobody listens.
+fn is_left(path: &std::path::Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let socket = std::fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
+    let answer = std::os::unix::net::UnixStream::connect(path);
+    socket && answer.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+impl Accept for Listener {
+    type Connection = UnixStream;
+
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
+        Accept::poll_accept(&mut self.inner, cx)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.file {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read() {
+        let file = |path: &str, mode| UnixPlace::File { path: path.into(), mode };
+        assert_eq!(UnixPlace::parse("/run/a.sock"), file("/run/a.sock", None));
+        assert_eq!(UnixPlace::parse("/run/a.sock,0660"), file("/run/a.sock", Some(0o660)));
+        assert_eq!(UnixPlace::parse("@a").to_string(), "@a");
+        assert_eq!(UnixPlace::parse("@@a"), UnixPlace::Abstract { name: "a".into(), padded: true });
+    }
+
+    #[tokio::test]
+    async fn a_left_file_is_replaced_and_a_used_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let place = UnixPlace::File { path: path.clone(), mode: Some(0o600) };
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let listener = listen(&place).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(listen(&place).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(listener);
+        assert!(!path.exists());
+        std::fs::write(&path, "precious").unwrap();
+        assert!(listen(&place).is_err() && path.exists());
+    }
+}

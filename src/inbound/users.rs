@@ -1,0 +1,50 @@
+//! Who may come in. The table can be replaced while the inbound runs, and flows never notice.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use crate::proto::login::Logins;
+
+/// The users of one inbound.
+#[derive(Debug, Default)]
+pub struct Users(ArcSwap<Logins>);
+
+impl Users {
+    /// Begins with a table.
+    #[must_use]
+    pub fn new(logins: Logins) -> Self {
+        Self(ArcSwap::from_pointee(logins))
+    }
+
+    /// Replaces the table.
+    pub fn replace(&self, logins: Logins) {
+        self.0.store(Arc::new(logins));
+    }
+
+    /// The table as it is now.
+    #[must_use]
+    pub fn now(&self) -> Arc<Logins> {
+        self.0.load_full()
+    }
+
+    /// The name of the user if the password is theirs.
+    #[must_use]
+    pub fn admit(&self, user: &[u8], password: &[u8]) -> Option<Arc<str>> {
+        self.0.load().admit(user, password)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_table_counts_at_once() {
+        let users = Users::new(Logins::new([("u", "p")]));
+        let held = users.now();
+        users.replace(Logins::new([("v", "q")]));
+        assert!(users.admit(b"u", b"p").is_none() && users.admit(b"v", b"q").is_some());
+        assert!(held.admit(b"u", b"p").is_some());
+    }
+}

@@ -1,0 +1,91 @@
+//! What is known of a visitor before its protocol was read, and what comes of the visit.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
+
+use crate::addr::{Network, Tag, Target};
+use crate::flow::{BoxPackets, BoxStream, Flow};
+use crate::net::DriveError;
+use crate::wire::WireError;
+
+/// What all kinds of inbound have in common.
+#[derive(Debug, Clone)]
+pub struct Common {
+    /// Tag of the inbound.
+    pub tag: Tag,
+    /// Policy level of its users.
+    pub level: u32,
+    /// Time for a handshake.
+    pub handshake: Duration,
+    /// How long a kept connection may be quiet.
+    pub idle: Duration,
+}
+
+/// One connection that was accepted.
+#[derive(Debug, Clone, Copy)]
+pub struct Visitor {
+    /// Whose it is.
+    pub source: SocketAddr,
+    /// Where it reached us.
+    pub local: SocketAddr,
+    /// Where it was headed before a firewall rule sent it here.
+    pub original: Option<SocketAddr>,
+}
+
+/// What came of a visit.
+pub enum Accepted {
+    /// A stream for the sink.
+    Stream(Flow, BoxStream),
+    /// An association for the sink.
+    Packets(Flow, BoxPackets),
+    /// Everything is done already.
+    Served,
+}
+
+/// Why a visit came to nothing. Always the visitor's doing, so it is logged at debug alone.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// Its handshake failed.
+    #[error(transparent)]
+    Handshake(#[from] DriveError),
+    /// Its connection broke, or it stopped reading.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Its later bytes are not what the protocol says.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// It must log in.
+    #[error("wrong or missing user and password")]
+    Login,
+    /// It asked for what is not served here.
+    #[error("{0}")]
+    NotServed(&'static str),
+}
+
+impl Visitor {
+    /// The flow this visitor begins.
+    #[must_use]
+    pub fn flow(&self, common: &Common, network: Network, target: Target, user: Option<Arc<str>>) -> Flow {
+        let mut flow = Flow::new(common.tag.clone(), network, self.source, self.local, target);
+        flow.level = common.level;
+        flow.user = user;
+        flow
+    }
+}
+
+/// Writes all of `bytes`, but does not wait for ever for a visitor that reads nothing.
+pub(super) async fn write<W>(io: &mut W, bytes: &[u8], limit: Duration) -> io::Result<()>
+where
+    W: tokio::io::AsyncWrite + Unpin + ?Sized,
+{
+    let written = async {
+        io.write_all(bytes).await?;
+        io.flush().await
+    };
+    timeout(limit, written).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
