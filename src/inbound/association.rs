@@ -11,12 +11,22 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::socks::Relay;
 use crate::addr::Target;
 use crate::flow::{BoxStream, Packets};
 use crate::net::SocketOptions;
 use crate::net::udp::Datagrams;
 use crate::proto::socks::{read_datagram, write_header};
+
+/// Whether associations are served, and from where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relay {
+    /// They are refused.
+    Off,
+    /// From the address at which the client reached us.
+    Here,
+    /// From this address, or announcing it where it is not ours (a port forwarded to us).
+    At(IpAddr),
+}
 
 /// Where the socket of an association is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

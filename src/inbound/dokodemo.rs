@@ -35,7 +35,7 @@ impl Dokodemo {
         if self.follow {
             return match (visitor.original, &self.host) {
                 (Some(original), _) => Ok(original.into()),
-                (None, Some(host)) => Ok(Target::new(host.clone(), self.port.unwrap_or(visitor.local.port()))),
+                (None, Some(host)) => Ok(Target::new(host.clone(), self.port.unwrap_or_else(|| visitor.local.port()))),
                 (None, None) => Err(Fault::NotServed("a connection that was not redirected")),
             };
         }
@@ -46,7 +46,7 @@ impl Dokodemo {
         };
         let (host, port) = self.by_port.get(&visitor.local.port()).cloned().unwrap_or_default();
         let host = host.or_else(|| self.host.clone()).unwrap_or_else(loopback);
-        Ok(Target::new(host, port.or(self.port).unwrap_or(visitor.local.port())))
+        Ok(Target::new(host, port.or(self.port).unwrap_or_else(|| visitor.local.port())))
     }
 
     /// The association of one client of a shared socket.

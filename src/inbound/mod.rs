@@ -18,12 +18,13 @@ mod unix;
 mod users;
 mod visit;
 
+pub use association::Relay;
 pub use dokodemo::Dokodemo;
 pub use http::Http;
 pub use kind::Kind;
 pub use listen::{Inbound, ListenError, Listening, Original, Place};
 pub use mixed::Mixed;
-pub use socks::{Relay, Socks};
+pub use socks::Socks;
 #[cfg(unix)]
 pub use unix::UnixPlace;
 pub use users::Users;

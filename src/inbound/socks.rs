@@ -4,11 +4,9 @@
 //! leave together with the outbound's own opening, and without it nothing could be sniffed: the client speaks only after
 //! the grant. The price is that a failed dial shows as a close and not as a reply code.
 
-use std::net::IpAddr;
-
 use bytes::BytesMut;
 
-use super::association::{Association, relay_address};
+use super::association::{Association, Relay, relay_address};
 use super::users::Users;
 use super::visit::{Accepted, Common, Fault, Visitor, write};
 use crate::addr::Network;
@@ -21,17 +19,6 @@ use crate::proto::socks::{Command, Reply, Request, Server};
 pub struct Socks {
     users: Option<Users>,
     udp: Relay,
-}
-
-/// Whether associations are served, and from where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Relay {
-    /// They are refused.
-    Off,
-    /// From the address at which the client reached us.
-    Here,
-    /// From this address, or announcing it where it is not ours (a port forwarded to us).
-    At(IpAddr),
 }
 
 impl Socks {

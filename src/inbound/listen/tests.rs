@@ -7,10 +7,11 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::addr::Host;
 use crate::flow::{recv, send};
+use crate::inbound::association::Relay;
 use crate::inbound::dokodemo::Dokodemo;
 use crate::inbound::http::Http;
 use crate::inbound::mixed::Mixed;
-use crate::inbound::socks::{Relay, Socks};
+use crate::inbound::socks::Socks;
 use crate::inbound::testing::{Flows, common, sink, until};
 
 fn start(kind: Kind, places: Vec<Place>) -> (Vec<SocketAddr>, Flows, CancellationToken, JoinHandle<()>) {
