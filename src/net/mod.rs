@@ -4,6 +4,7 @@
 //! packet.
 
 mod drive;
+mod families;
 mod hub;
 mod pool;
 mod prefixed;
@@ -16,6 +17,7 @@ mod watch;
 mod way;
 
 pub use drive::{Bounds, DriveError, drive};
+pub use families::Families;
 pub use hub::{Session, share};
 pub use prefixed::{Prefixed, boxed};
 pub use relay::{Limits, Relayed, relay};

@@ -18,6 +18,8 @@ pub struct SocketOptions {
     pub device: Option<String>,
     /// Local address of dialed sockets; addresses of the other family are then not tried.
     pub bind: Option<IpAddr>,
+    /// How long a dialed address may stay silent before the next is tried beside it; absent, RFC 8305's time.
+    pub stagger: Option<Duration>,
     /// TCP keep-alive.
     pub keep_alive: KeepAlive,
     /// How long sent data may stay without acknowledgement (`TCP_USER_TIMEOUT`).
@@ -218,6 +220,7 @@ fn platform_options(socket: &Socket, domain: Domain, options: &SocketOptions) ->
 fn platform_options(_: &Socket, _: Domain, options: &SocketOptions) -> io::Result<()> {
     let plain = SocketOptions {
         bind: options.bind,
+        stagger: options.stagger,
         keep_alive: options.keep_alive,
         v6_only: options.v6_only,
         ..SocketOptions::default()

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::socket::{self, SocketOptions};
 
 /// Opens a connection to the first of `addresses` that answers. A later one is tried beside those still silent every
-/// [`STAGGER`], or at once when one fails; families take turns, beginning with that of the first address (RFC 8305).
+/// [`STAGGER`] or as the options say, or at once when one fails; families take turns, beginning with that of the first address (RFC 8305).
 ///
 /// # Errors
 /// [`io::ErrorKind::TimedOut`] after `limit`; else the error of the first address that failed.
@@ -157,7 +157,8 @@ async fn race(addresses: Vec<SocketAddr>, options: &SocketOptions) -> io::Result
     let mut waiting = addresses.into_iter();
     let mut running: Vec<Attempt<'_>> = Vec::new();
     let mut failed: Option<io::Error> = None;
-    let mut stagger = pin!(sleep(STAGGER));
+    let pace = options.stagger.unwrap_or(STAGGER);
+    let mut stagger = pin!(sleep(pace));
     poll_fn(|cx| {
         loop {
             let mut at = 0;
@@ -179,7 +180,7 @@ async fn race(addresses: Vec<SocketAddr>, options: &SocketOptions) -> io::Result
             match waiting.next() {
                 Some(next) => {
                     running.push(Box::pin(connect(next, options)));
-                    stagger.as_mut().reset(Instant::now() + STAGGER);
+                    stagger.as_mut().reset(Instant::now() + pace);
                 }
                 None if running.is_empty() => {
                     let none = || io::Error::from(io::ErrorKind::AddrNotAvailable);
