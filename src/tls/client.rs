@@ -1,0 +1,110 @@
+//! The client's side.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
+
+use super::crypto::{Crypto, versions};
+use super::error::TlsError;
+use super::keylog::FileLog;
+use super::material::certificates;
+use super::options::ClientOptions;
+use super::stream::TlsStream;
+use super::verify::Verifier;
+use crate::addr::Host;
+use crate::flow::Stream;
+
+/// A TLS client, ready for any number of connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    config: Arc<ClientConfig>,
+    name: Option<ServerName<'static>>,
+}
+
+impl Client {
+    /// Reads all files and checks all settings.
+    ///
+    /// # Errors
+    /// [`TlsError`] names the setting.
+    pub fn new(crypto: &Crypto, options: &ClientOptions) -> Result<Self, TlsError> {
+        let name = options.server_name.as_deref().map(server_name).transpose()?;
+        let provider = crypto.narrowed(&options.common);
+        let verifier = verifier(crypto, options)?;
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&versions(&options.common)?)?
+            // Named so because a verifier can be wrong; this one asks more, or what the configuration says it may skip.
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        config.alpn_protocols = options.common.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        config.resumption = if options.common.resumption { Resumption::default() } else { Resumption::disabled() };
+        if let Some(path) = &options.common.key_log {
+            config.key_log = Arc::new(FileLog::open(path)?);
+        }
+        Ok(Self { config: Arc::new(config), name })
+    }
+
+    /// Runs the handshake over a stream. `host` is the server's address, for where no name is set.
+    ///
+    /// # Errors
+    /// Whatever the stream says, and [`io::ErrorKind::InvalidData`] with rustls' reason.
+    pub async fn connect<S: Stream>(&self, io: S, host: &Host) -> io::Result<TlsStream<S>> {
+        let name = match &self.name {
+            Some(name) => name.clone(),
+            None => match host {
+                Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
+                Host::Domain(name) => ServerName::try_from(name.as_str().to_owned())
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?,
+            },
+        };
+        let connector = TlsConnector::from(Arc::clone(&self.config));
+        connector.connect(name, io).await.map(|stream| TlsStream::new(stream.into()))
+    }
+}
+
+fn server_name(text: &str) -> Result<ServerName<'static>, TlsError> {
+    ServerName::try_from(text.to_owned()).map_err(|_| TlsError::Name(text.to_owned()))
+}
+
+fn verifier(crypto: &Crypto, options: &ClientOptions) -> Result<Arc<Verifier>, TlsError> {
+    let mut trusted = Vec::new();
+    for pem in &options.roots {
+        trusted.extend(certificates(pem)?);
+    }
+    let by_roots = by_roots(crypto, options, &trusted);
+    if by_roots.is_none() && trusted.is_empty() && options.pins.is_empty() && !options.insecure {
+        return Err(TlsError::NoRoots);
+    }
+    Ok(Arc::new(Verifier {
+        provider: Arc::clone(crypto.provider()),
+        by_roots,
+        trusted,
+        pins: options.pins.clone(),
+        names: options.verify_names.iter().map(|name| server_name(name)).collect::<Result<_, _>>()?,
+        anything: options.insecure,
+    }))
+}
+
+/// Absent where no root can be asked: none is trusted, or pins or carelessness decide before them.
+fn by_roots(
+    crypto: &Crypto,
+    options: &ClientOptions,
+    trusted: &[CertificateDer<'static>],
+) -> Option<Arc<WebPkiServerVerifier>> {
+    if options.insecure || !options.pins.is_empty() {
+        return None;
+    }
+    let mut roots = if options.no_system_roots { Arc::new(RootCertStore::empty()) } else { crypto.system_roots() };
+    if !trusted.is_empty() {
+        // Only then a copy of its own: the system's list is large.
+        Arc::make_mut(&mut roots).add_parsable_certificates(trusted.iter().cloned());
+    }
+    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(crypto.provider())).build().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! A certificate authority for tests.
+#![allow(clippy::unwrap_used)]
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+use super::options::Pem;
+
+/// An authority that nobody but the test trusts.
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    pub fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    /// Its own certificate, to be trusted as a root.
+    pub fn root(&self) -> Pem {
+        Pem::Inline(self.0.pem())
+    }
+
+    /// A certificate for a name with the authority's behind it, and its key.
+    pub fn issue(&self, name: &str) -> (Pem, Pem) {
+        let key = KeyPair::generate().unwrap();
+        let leaf = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &self.0).unwrap();
+        (Pem::Inline(leaf.pem() + &self.0.pem()), Pem::Inline(key.serialize_pem()))
+    }
+
+    /// A certificate that signs itself and is no authority.
+    pub fn alone(name: &str) -> (Pem, Pem) {
+        let key = KeyPair::generate().unwrap();
+        let leaf = CertificateParams::new(vec![name.to_owned()]).unwrap().self_signed(&key).unwrap();
+        (Pem::Inline(leaf.pem()), Pem::Inline(key.serialize_pem()))
+    }
+}
