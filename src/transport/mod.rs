@@ -1,1 +1,12 @@
 //! Carriers and security, put around a socket in the order that the model names.
+//!
+//! [`Dialer`] is the outbound's half, [`Acceptor`] the inbound's; both are built once, when a configuration is loaded. A
+//! further carrier or security is one more arm of the enums in their files.
+
+mod acceptor;
+mod dialer;
+mod error;
+
+pub use acceptor::Acceptor;
+pub use dialer::Dialer;
+pub use error::{AcceptError, TransportError};

@@ -1,0 +1,72 @@
+//! The way of a visitor: what the dialer put around the bytes, taken off again.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::error::AcceptError;
+use crate::flow::{BoxStream, Stage, Stream};
+use crate::tls;
+
+/// Makes plain streams of accepted connections, all in the same manner.
+#[derive(Debug, Clone)]
+pub struct Acceptor {
+    security: Security,
+    carrier: Carrier,
+}
+
+/// What protects the bytes.
+#[derive(Debug, Clone)]
+enum Security {
+    None,
+    Tls(tls::Server),
+}
+
+/// What the bytes look like on the way.
+#[derive(Debug, Clone)]
+enum Carrier {
+    Raw,
+}
+
+impl Acceptor {
+    /// Bare connections.
+    #[must_use]
+    pub fn raw() -> Self {
+        Self { security: Security::None, carrier: Carrier::Raw }
+    }
+
+    /// The same with TLS around them.
+    #[must_use]
+    pub fn with_tls(self, server: tls::Server) -> Self {
+        Self { security: Security::Tls(server), ..self }
+    }
+
+    /// The TLS server, whose certificate files want to be read again every [`tls::Server::REFRESH`].
+    #[must_use]
+    pub fn tls(&self) -> Option<&tls::Server> {
+        match &self.security {
+            Security::None => None,
+            Security::Tls(server) => Some(server),
+        }
+    }
+
+    /// A plain stream of an accepted connection, within `limit`.
+    ///
+    /// # Errors
+    /// [`AcceptError`] at its stage.
+    pub async fn accept<S: Stream + 'static>(&self, io: S, limit: Duration) -> Result<BoxStream, AcceptError> {
+        let secured: BoxStream = match &self.security {
+            Security::None => Box::new(io),
+            Security::Tls(server) => {
+                // Boxed, because a handshake is large and the plain way should not carry its size along.
+                let shaken = timeout(limit, Box::pin(server.accept(io))).await;
+                let stream = shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+                Box::new(stream.map_err(|source| AcceptError { stage: Stage::Secure, source })?)
+            }
+        };
+        match self.carrier {
+            Carrier::Raw => Ok(secured),
+        }
+    }
+}
