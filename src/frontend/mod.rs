@@ -3,13 +3,20 @@
 //! Every format becomes one tree of [`Node`](crate::shape::Node)s with places before anything is understood, because
 //! only then a message can point at the user's own text whatever the format was.
 
+mod excerpt;
 mod json;
+mod report;
+mod secrets;
+mod sources;
 mod text;
 mod tomltree;
 #[cfg(feature = "yaml")]
 mod yaml;
 
 pub use json::{MAX_DEPTH, parse as parse_json};
+pub use report::{Colour, Counts, Item, Report, headline, render, scrub, sort};
+pub use secrets::find as find_secrets;
+pub use sources::{File, Sources};
 pub use text::{Comment, LIMIT, Parsed, Place, Text, decode};
 pub use tomltree::parse as parse_toml;
 #[cfg(feature = "yaml")]
