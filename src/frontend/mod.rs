@@ -3,13 +3,16 @@
 //! Every format becomes one tree of [`Node`](crate::shape::Node)s with places before anything is understood, because
 //! only then a message can point at the user's own text whatever the format was.
 
+mod envelope;
 mod excerpt;
 mod json;
 mod report;
 mod secrets;
 mod sources;
 mod text;
+pub mod toml;
 mod tomltree;
+pub mod xray;
 #[cfg(feature = "yaml")]
 mod yaml;
 

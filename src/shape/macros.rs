@@ -14,13 +14,15 @@
 ///         key: Secret<String> => "privateKey" | "key", required;
 ///     }
 ///     ignored { "congestion" => "an older key; moved to quicParams" }
+///     taken { "seed" => "an older key that the hook reads" }
 ///     hook WebSocket::settle;
 /// }
 /// ```
 ///
 /// The field's name is its TOML key; the texts after `=>` are its JSON names, the current one first (none: a key of
 /// TOML alone). Without `=` the type's own default counts. `hook` names a `fn(&mut Self, &mut Reader, &mut Table)` that
-/// runs after the fields were read, to check them together or to take older keys.
+/// runs after the fields were read, to check them together or to take older keys; those stand under `taken`, so that the
+/// JSON schema knows them.
 #[macro_export]
 macro_rules! record {
     (
@@ -32,6 +34,7 @@ macro_rules! record {
             )*
         }
         $(ignored { $($dead:literal $(| $dead2:literal)* => $why:literal),* $(,)? })?
+        $(taken { $($old:literal $(| $old2:literal)* => $means:literal),* $(,)? })?
         $(hook $hook:path;)?
     ) => {
         $(#[doc = $sdoc])*
@@ -108,6 +111,16 @@ macro_rules! record {
                         default: None,
                         required: false,
                         ignored: Some($why),
+                    });
+                )*)?
+                $($(
+                    keys.push($crate::shape::KeyDoc {
+                        key: $crate::shape::Key { toml: "", json: &[$old $(, $old2)*] },
+                        doc: $means.to_owned(),
+                        shape: serde_json::json!({}),
+                        default: None,
+                        required: false,
+                        ignored: None,
                     });
                 )*)?
                 keys
@@ -187,6 +200,7 @@ macro_rules! words {
 
             /// The TOML word.
             #[must_use]
+            #[allow(dead_code)]
             pub fn as_str(self) -> &'static str {
                 Self::WORDS.iter().find(|w| w.0 == self).map_or("", |w| w.1)
             }

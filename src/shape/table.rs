@@ -154,12 +154,14 @@ impl<'n> Table<'n> {
     }
 
     /// Reports every key that was not taken: a warning in JSON, an error in TOML. `remarks` and keys that begin with
-    /// `_` or `$` are notes of people and pass in silence (DECISIONS 4).
+    /// `_` or `$` are notes of people and pass in silence, as do those that are `null`.
     pub fn finish(self, cx: &mut Reader<'_>) {
         for entry in self.rest() {
             cx.key(&entry.key, |cx| {
                 cx.mark(entry.node.span, Class::Unknown, "");
-                let quiet = entry.key.starts_with(['_', '$']) || entry.key.eq_ignore_ascii_case("remarks");
+                let quiet = entry.key.starts_with(['_', '$'])
+                    || entry.key.eq_ignore_ascii_case("remarks")
+                    || entry.node.is_null();
                 if quiet && cx.json() {
                     return;
                 }

@@ -1,0 +1,4 @@
+//! Our TOML, read and written.
+
+pub mod inbound;
+pub mod outbound;

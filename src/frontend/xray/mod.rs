@@ -1,0 +1,4 @@
+//! Xray's JSON, read and written.
+
+pub mod inbound;
+pub mod outbound;

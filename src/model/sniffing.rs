@@ -1,0 +1,36 @@
+//! What is read from a flow's first bytes, and what that changes.
+
+use super::fields::ListOf;
+use crate::shape::TextList;
+
+crate::words! {
+    /// Something a target's name can be learnt from.
+    pub enum Sniffer(fold) {
+        /// The Host header of a plain request.
+        Http = "http";
+        /// The server name of a TLS hello.
+        Tls = "tls" => "tls" | "https" | "ssl";
+        /// The server name of a QUIC hello.
+        Quic = "quic";
+        /// The name that a fake address stands for.
+        FakeDns = "fakedns" => "fakedns" | "fakedns+others";
+    }
+}
+
+crate::record! {
+    /// What is read from a flow's first bytes, and what that changes.
+    pub struct Sniffing {
+        /// Whether first bytes are looked at.
+        enabled: bool => "enabled";
+        /// Which findings replace the target.
+        dest_override: ListOf<Sniffer> => "destOverride";
+        /// Look up fake addresses only, and wait for no bytes.
+        metadata_only: bool => "metadataOnly";
+        /// The name found counts for routing only; the target stays as it is.
+        route_only: bool => "routeOnly";
+        /// Names that never replace a target, as domain rules; bare text is a part of the name.
+        domains_excluded: TextList => "domainsExcluded";
+        /// Targets that are never replaced, as IP rules.
+        ips_excluded: TextList => "ipsExcluded";
+    }
+}
