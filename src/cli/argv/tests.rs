@@ -33,7 +33,9 @@ fn files(names: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_command_line_in_the_field() {
-    let cases: &[(&str, &[&str], Option<&str>, Option<&str>)] = &[
+    /// Command line, configs, folder, format.
+    type Case = (&'static str, &'static [&'static str], Option<&'static str>, Option<&'static str>);
+    let cases: &[Case] = &[
         ("xray run -c config.json", &["config.json"], None, None),
         ("xray run -config /usr/local/etc/xray/config.json", &["/usr/local/etc/xray/config.json"], None, None),
         ("xray -c /opt/bin/config.json", &["/opt/bin/config.json"], None, None),

@@ -19,11 +19,21 @@ pub struct Engine {
 impl Engine {
     /// `etemenanki run -c NAME` in a folder of its own; waits until every port of `ports` accepts.
     pub fn start(name: &str, config: &str, ports: &[u16]) -> Self {
+        Self::started_by(&["run", "-c", name], &[(name, config)], b"", ports)
+    }
+
+    /// With these arguments, these files in its working folder and this on standard input.
+    pub fn started_by(args: &[&str], files: &[(&str, &str)], input: &[u8], ports: &[u16]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::write(folder.path().join(name), config).expect("the folder is ours");
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a file below the folder")).expect("the folder is ours");
+            std::fs::write(path, text).expect("the folder is ours");
+        }
         let mut command = Command::new(env!("CARGO_BIN_EXE_etemenanki"));
-        command.args(["run", "-c", name]).current_dir(folder.path());
-        let mut process = Process::start("etemenanki", command, folder);
+        // The least that any caller gives: no HOME, PATH, TZ or TERM.
+        command.args(args).current_dir(folder.path()).env_clear().env("XRAY_LOCATION_ASSET", folder.path());
+        let mut process = Process::fed("etemenanki", command, folder, input);
         for port in ports {
             let listens = process.wait_to_listen(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)));
             assert!(listens, "etemenanki ends by itself:\n{}", process.output());

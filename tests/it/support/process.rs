@@ -1,6 +1,7 @@
 //! One running program: its output is kept, and it ends with the value.
 
 use std::fs::File;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -40,12 +41,19 @@ pub fn program(name: &str) -> PathBuf {
 
 impl Process {
     /// Starts `command`; `folder` is its own folder, removed with it.
-    pub fn start(name: &str, mut command: Command, folder: TempDir) -> Self {
+    pub fn start(name: &str, command: Command, folder: TempDir) -> Self {
+        Self::fed(name, command, folder, b"")
+    }
+
+    /// The same with `input` on standard input, which then ends.
+    pub fn fed(name: &str, mut command: Command, folder: TempDir, input: &[u8]) -> Self {
         let output = folder.path().join("output");
         let file = File::create(&output).expect("the folder is ours");
         let again = file.try_clone().expect("a file handle can be doubled");
-        command.stdin(Stdio::null()).stdout(file).stderr(again);
-        let child = command.spawn().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        command.stdin(Stdio::piped()).stdout(file).stderr(again);
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        // What a program does not want to read is its own affair.
+        let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input));
         Self { name: name.to_owned(), child, output, folder }
     }
 
@@ -88,6 +96,12 @@ impl Process {
         kill_process(pid, signal).expect("our own child can be signalled");
     }
 
+    /// Ends it without a chance to tidy up.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Waits for its end; fails if it takes longer than `limit`.
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
         until(limit, || self.ended()).unwrap_or_else(|| panic!("{} still runs:\n{}", self.name, self.output()))
@@ -96,8 +110,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
