@@ -237,6 +237,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Missing => "missing",
         Kind::NotBuilt => "not-built",
         Kind::Reference => "reference",
+        Kind::Skipped => "skipped",
         Kind::Source => "source",
         Kind::Syntax => "syntax",
         Kind::Type => "type",

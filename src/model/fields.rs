@@ -108,9 +108,6 @@ impl Field for PortSet {
             let item = from_env(cx, node, item)?;
             match Self::item(item.trim()) {
                 Ok(range) => ranges.push(range),
-                Err(why @ crate::addr::BadPorts::Reversed(_)) if cx.json() => {
-                    cx.warn(node, Kind::Value, why.to_string());
-                }
                 Err(why) => {
                     cx.error(node, Kind::Value, why.to_string());
                     return None;

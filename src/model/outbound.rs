@@ -44,6 +44,27 @@ impl Outbound {
     }
 }
 
+/// Another outbound through which a server is dialled, and where that is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Chain<'a> {
+    /// The other's tag.
+    pub tag: &'a Tag,
+    /// Where it is named.
+    pub at: &'a Spot,
+}
+
+impl Outbound {
+    /// The outbound through which this one dials, by `proxySettings` or `dialerProxy`.
+    #[must_use]
+    pub fn chained(&self) -> Option<Chain<'_>> {
+        let dialer = &self.stream.sockopt.dialer_proxy;
+        match &self.via {
+            Some(via) => Some(Chain { tag: &via.tag, at: &via.at }),
+            None => (!dialer.is_empty()).then_some(Chain { tag: dialer, at: &self.at }),
+        }
+    }
+}
+
 kinds! {
     /// What an outbound speaks.
     pub enum OutboundKind {

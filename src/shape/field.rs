@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::defs::Defs;
-use super::node::{Node, Raw, Value};
+use super::node::{Node, Raw, Spot, Value};
 use super::plain::{Plain, PlainMap};
 use super::reader::{Class, Dialect, Reader};
 
@@ -198,6 +198,21 @@ impl Field for Raw {
 
     fn shape(_: Dialect, _: &mut Defs) -> Json {
         json!({})
+    }
+}
+
+/// A place is no key: records hold it `hidden`, and nobody asks for these.
+impl Field for Spot {
+    fn read(_: &mut Reader<'_>, _: &Node) -> Option<Self> {
+        None
+    }
+
+    fn write(&self, _: Dialect) -> Plain {
+        Plain::Map(PlainMap::default())
+    }
+
+    fn shape(_: Dialect, _: &mut Defs) -> Json {
+        json!(false)
     }
 }
 

@@ -20,9 +20,9 @@
 /// ```
 ///
 /// The field's name is its TOML key; the texts after `=>` are its JSON names, the current one first (none: a key of
-/// TOML alone). Without `=` the type's own default counts. `hook` names a `fn(&mut Self, &mut Reader, &mut Table)` that
-/// runs after the fields were read, to check them together or to take older keys; those stand under `taken`, so that the
-/// JSON schema knows them.
+/// TOML alone). A field flagged `hidden` is no key at all; the hook fills it. Without `=` the type's own default counts.
+/// `hook` names a `fn(&mut Self, &mut Reader, &mut Table)` that runs after the fields were read, to check them together
+/// or to take older keys; those stand under `taken`, so that the JSON schema knows them.
 #[macro_export]
 macro_rules! record {
     (
@@ -63,7 +63,7 @@ macro_rules! record {
                     let $field = $crate::shape::read_key::<$ty>(
                         cx,
                         table,
-                        $crate::shape::Key { toml: stringify!($field), json: &[$($json $(, $alias)*)?] },
+                        $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] },
                         $crate::record!(@required $($flag)?),
                         &base.$field,
                     )
@@ -80,7 +80,7 @@ macro_rules! record {
                 let base = Self::default();
                 $(
                     if $crate::record!(@required $($flag)?) || self.$field != base.$field {
-                        let key = $crate::shape::Key { toml: stringify!($field), json: &[$($json $(, $alias)*)?] };
+                        let key = $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] };
                         if let Some(name) = key.names(dialect).first() {
                             out.put(name, $crate::shape::Field::write(&self.$field, dialect));
                         }
@@ -94,14 +94,17 @@ macro_rules! record {
                 let mut keys = Vec::new();
                 $(
                     let required = $crate::record!(@required $($flag)?);
+                    let key = $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] };
+                    if !key.names(dialect).is_empty() {
                     keys.push($crate::shape::KeyDoc {
-                        key: $crate::shape::Key { toml: stringify!($field), json: &[$($json $(, $alias)*)?] },
+                        key: $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] },
                         doc: $crate::shape::join_doc(&[$($doc),*]),
                         shape: <$ty as $crate::shape::Field>::shape(dialect, defs),
                         default: if required { None } else { Some($crate::shape::Field::write(&base.$field, dialect)) },
                         required,
                         ignored: None,
                     });
+                    }
                 )*
                 $($(
                     keys.push($crate::shape::KeyDoc {
@@ -150,6 +153,10 @@ macro_rules! record {
     (@default $ty:ty, $default:expr) => { $default };
     (@required) => { false };
     (@required required) => { true };
+    (@required hidden) => { false };
+    (@toml $field:ident) => { stringify!($field) };
+    (@toml $field:ident, required) => { stringify!($field) };
+    (@toml $field:ident, hidden) => { "" };
 }
 
 /// Declares an enumeration of words. The first variant is the default.

@@ -32,6 +32,8 @@ pub enum Kind {
     NotBuilt,
     /// An old spelling, read as what it meant.
     Legacy,
+    /// Read, and left out of the run because it is not built.
+    Skipped,
     /// Read, and without effect here.
     Ignored,
     /// Parts that do not fit together.

@@ -1,4 +1,6 @@
 //! Our TOML, read and written.
 
+pub mod balancer;
 pub mod inbound;
 pub mod outbound;
+pub mod routing;

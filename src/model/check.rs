@@ -1,0 +1,407 @@
+//! From a draft to a config: names become places, and everything that does not fit together is told at once.
+
+use std::collections::HashMap;
+
+use crate::addr::{Network, OutboundId, PortSet, Tag};
+use crate::shape::{Dialect, Kind, Problem, Severity, Spot, nearest};
+
+use super::balancer::{Balancer, Member, ProbeKind, Strategy};
+use super::built;
+use super::config::{BalancerId, Config, Dest, Linked, LinkedBalancer, LinkedMember, LinkedRule};
+use super::draft::Draft;
+use super::fields::Networks;
+use super::inbound::{Inbound, InboundKind, Listen};
+use super::name::Name;
+use super::outbound::{Outbound, OutboundKind};
+use super::routing::{To, UnknownTags};
+
+/// What linking gave: a config unless a problem is an error, and every finding.
+#[derive(Debug)]
+pub struct Checked {
+    /// The config, if it can be one.
+    pub config: Option<Config>,
+    /// Every finding, in the order of the sections.
+    pub problems: Vec<Problem>,
+}
+
+/// Resolves names and gathers every problem. `dialect` is the one the draft was read in: the same slip is a warning in
+/// Xray's JSON, where files in the field carry it, and an error in our TOML (DECISIONS 5 and 6).
+#[must_use]
+pub fn link(draft: &Draft, dialect: Dialect) -> Checked {
+    let mut linker = Linker { draft, dialect, problems: vec![], outbounds: HashMap::new(), balancers: HashMap::new() };
+    linker.outbound_tags();
+    linker.inbound_tags();
+    linker.balancer_tags();
+    linker.ports();
+    linker.chains();
+    let balancers = linker.linked_balancers();
+    let rules = linker.rules();
+    let default = linker.default();
+    built::report(draft, &mut linker.problems);
+    let problems = linker.problems;
+    let failed = problems.iter().any(|p| p.severity == Severity::Error);
+    let config = (!failed).then(|| Config {
+        log: draft.log.clone(),
+        inbounds: draft.inbounds.clone(),
+        outbounds: draft.outbounds.clone(),
+        balancers,
+        strategy: draft.routing.strategy,
+        rules,
+        default,
+        dns: draft.dns.clone(),
+        fake_dns: draft.fake_dns.clone(),
+        policy: draft.policy.clone(),
+        services: draft.services.clone(),
+        linked: Linked(()),
+    });
+    Checked { config, problems }
+}
+
+struct Linker<'d> {
+    draft: &'d Draft,
+    dialect: Dialect,
+    problems: Vec<Problem>,
+    outbounds: HashMap<Tag, OutboundId>,
+    balancers: HashMap<Tag, BalancerId>,
+}
+
+impl Linker<'_> {
+    fn say(&mut self, at: &Spot, severity: Severity, kind: Kind, message: String) -> &mut Problem {
+        self.problems.push(Problem::at(at, severity, kind, message));
+        let last = self.problems.len() - 1;
+        &mut self.problems[last]
+    }
+
+    /// An error in TOML, a warning in JSON and wherever the draft asks for it.
+    fn slip(&self) -> Severity {
+        let lenient = self.dialect == Dialect::Json || self.draft.routing.unknown_tags == UnknownTags::Close;
+        if lenient { Severity::Warning } else { Severity::Error }
+    }
+
+    fn outbound_tags(&mut self) {
+        for (n, outbound) in self.draft.outbounds.iter().enumerate() {
+            if outbound.tag.is_empty() {
+                continue;
+            }
+            let id = OutboundId(u32::try_from(n).unwrap_or(u32::MAX));
+            if self.outbounds.insert(outbound.tag.clone(), id).is_some() {
+                let message = format!("existing tag found: {}: two outbounds cannot share a tag", outbound.tag);
+                self.say(&outbound.at, Severity::Error, Kind::Conflict, message);
+            }
+        }
+        if self.draft.outbounds.is_empty() {
+            let message = "there is no outbound: every flow will be closed".to_owned();
+            self.say(&Spot::default(), Severity::Warning, Kind::Missing, message);
+        }
+    }
+
+    fn inbound_tags(&mut self) {
+        let mut seen = HashMap::new();
+        for inbound in &self.draft.inbounds {
+            if !inbound.tag.is_empty() && seen.insert(inbound.tag.clone(), ()).is_some() {
+                let message = format!("existing tag found: {}: two inbounds cannot share a tag", inbound.tag);
+                self.say(&inbound.at, Severity::Error, Kind::Conflict, message);
+            }
+        }
+    }
+
+    fn balancer_tags(&mut self) {
+        for (n, balancer) in self.draft.balancers.iter().enumerate() {
+            let id = BalancerId(u32::try_from(n).unwrap_or(u32::MAX));
+            let twin = self.balancers.insert(balancer.tag.clone(), id).is_some();
+            let collides = twin || self.outbounds.contains_key(&balancer.tag);
+            if collides && self.dialect == Dialect::Toml {
+                let message = format!("balancer tag {} collides with an outbound tag", balancer.tag);
+                self.say(&balancer.at, Severity::Error, Kind::Conflict, message).help =
+                    Some("give it a name that no outbound and no other balancer has".into());
+            } else if twin {
+                let message = format!("two balancers are called {}: the last one counts", balancer.tag);
+                self.say(&balancer.at, Severity::Warning, Kind::Conflict, message);
+            }
+        }
+    }
+
+    /// Two inbounds on one address, port and network would share it by chance (DECISIONS 15).
+    fn ports(&mut self) {
+        let mut taken: HashMap<(String, Network), Vec<(PortSet, usize)>> = HashMap::new();
+        for (n, inbound) in self.draft.inbounds.iter().enumerate() {
+            let Some(ports) = &inbound.ports else { continue };
+            let Some(address) = address(inbound) else { continue };
+            for network in [Network::Tcp, Network::Udp].into_iter().filter(|net| networks(inbound).contains(*net)) {
+                let others = taken.entry((address.clone(), network)).or_default();
+                let clash =
+                    others.iter().find_map(|(other, m)| ports.iter().find(|p| other.contains(*p)).map(|p| (p, *m)));
+                others.push((ports.clone(), n));
+                let Some((port, other)) = clash else { continue };
+                let first = name(&self.draft.inbounds[other], other);
+                let message =
+                    format!("{} and {first} both listen on {address} {network} port {port}", name(inbound, n));
+                self.say(&inbound.at, Severity::Error, Kind::Conflict, message).help =
+                    Some("give one of them another port".into());
+            }
+        }
+    }
+
+    /// Outbounds that dial through each other in a ring could never dial.
+    fn chains(&mut self) {
+        for outbound in &self.draft.outbounds {
+            let mut path = vec![outbound.tag.clone()];
+            let mut next = outbound.chained();
+            while let Some(via) = next {
+                let Some(id) = self.outbounds.get(via.tag) else {
+                    if path.len() == 1 {
+                        let message = format!(
+                            "outbound {} dials through {}, which does not exist: it will fail",
+                            outbound.tag, via.tag
+                        );
+                        let severity = self.slip();
+                        self.say(via.at, severity, Kind::Reference, message);
+                    }
+                    break;
+                };
+                if *via.tag == path[0] {
+                    path.push(via.tag.clone());
+                    let ring = path.iter().map(Tag::as_str).collect::<Vec<_>>().join(" -> ");
+                    self.say(
+                        &outbound.at,
+                        Severity::Error,
+                        Kind::Conflict,
+                        format!("outbounds dial through each other in a ring: {ring}"),
+                    );
+                    break;
+                }
+                if path.contains(via.tag) {
+                    break;
+                }
+                path.push(via.tag.clone());
+                next = self.draft.outbounds[id.index()].chained();
+            }
+        }
+    }
+
+    fn linked_balancers(&mut self) -> Vec<LinkedBalancer> {
+        let draft = self.draft;
+        draft.balancers.iter().map(|balancer| self.linked_balancer(balancer)).collect()
+    }
+
+    fn linked_balancer(&mut self, balancer: &Balancer) -> LinkedBalancer {
+        let mut members = vec![];
+        for member in &balancer.members {
+            match member {
+                Member::Exact(name) => self.exact(balancer, name, &mut members),
+                Member::Prefix(name) => self.prefix(balancer, name, &mut members),
+            }
+        }
+        // Selectors overlap; an exact member may stand twice and then counts twice.
+        let prefixed = balancer.members.iter().all(|m| matches!(m, Member::Prefix(_)));
+        if prefixed {
+            members.sort_by(|a, b| a.tag.cmp(&b.tag));
+            members.dedup_by(|a, b| a.tag == b.tag);
+        }
+        if members.is_empty() && !balancer.members.is_empty() && !self.failed_here(balancer) {
+            let message = format!(
+                "balancer {}: nothing it selects exists: its flows go to its fallback, else they are closed",
+                balancer.tag
+            );
+            let severity = self.slip();
+            self.say(&balancer.at, severity, Kind::Reference, message).help =
+                Some(format!("outbound tags are {}", self.tags()));
+        }
+        self.tcp_members(balancer, &members);
+        self.weights(balancer, &members);
+        let fallback = balancer.fallback.as_ref().map(|name| self.reference(name, false, "balancer", &balancer.tag));
+        LinkedBalancer {
+            tag: balancer.tag.clone(),
+            members,
+            strategy: balancer.strategy.clone(),
+            probe: balancer.probe,
+            fallback,
+            guards: balancer.guards,
+        }
+    }
+
+    fn failed_here(&self, balancer: &Balancer) -> bool {
+        self.problems.iter().any(|p| p.severity == Severity::Error && p.path == balancer.at.path())
+    }
+
+    fn exact(&mut self, balancer: &Balancer, name: &Name, members: &mut Vec<LinkedMember>) {
+        match self.outbounds.get(&name.tag) {
+            Some(id) => self.join(balancer, *id, &name.at, members),
+            None => {
+                let message = format!("balancer {} references unknown outbound tag: {}", balancer.tag, name.tag);
+                let help = if self.balancers.contains_key(&name.tag) {
+                    Some(format!("{} is a balancer; members are outbounds", name.tag))
+                } else {
+                    self.near(&name.tag)
+                };
+                let severity = self.slip();
+                self.say(&name.at, severity, Kind::Reference, message).help = help;
+            }
+        }
+    }
+
+    fn prefix(&mut self, balancer: &Balancer, name: &Name, members: &mut Vec<LinkedMember>) {
+        let draft = self.draft;
+        let hits: Vec<(usize, &Outbound)> = draft
+            .outbounds
+            .iter()
+            .enumerate()
+            .filter(|(_, o)| !o.tag.is_empty() && o.tag.as_str().starts_with(name.tag.as_str()))
+            .collect();
+        if hits.len() > 1 && !name.tag.is_empty() && hits.iter().any(|(_, o)| o.tag == name.tag) {
+            let list = hits.iter().map(|(_, o)| o.tag.as_str()).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "balancer {}: the selector \"{}\" is the tag of one outbound and the beginning of others; it selects {list}",
+                balancer.tag, name.tag
+            );
+            let help =
+                "selectors are beginnings of tags; to mean one outbound only, list it under \"members\"".to_owned();
+            self.say(&name.at, Severity::Warning, Kind::Value, message).help = Some(help);
+        }
+        for (n, _) in hits {
+            self.join(balancer, OutboundId(u32::try_from(n).unwrap_or(u32::MAX)), &name.at, members);
+        }
+    }
+
+    /// Adds a member, unless it can carry nothing.
+    fn join(&mut self, balancer: &Balancer, id: OutboundId, at: &Spot, members: &mut Vec<LinkedMember>) {
+        let outbound = &self.draft.outbounds[id.index()];
+        if matches!(outbound.kind, OutboundKind::Blackhole(_)) && outbound.probe_target().is_none() {
+            let (severity, what) = if self.dialect == Dialect::Toml {
+                (Severity::Error, "so it cannot be balanced")
+            } else {
+                (Severity::Warning, "so it is left out")
+            };
+            // The first users' words, which say the same of every member without a server.
+            let why = "has no upstream a TCP health probe can reach";
+            let message = format!("balancer {}: outbound {} {why}, {what}", balancer.tag, outbound.tag);
+            self.say(at, severity, Kind::Conflict, message);
+            return;
+        }
+        members.push(LinkedMember { tag: outbound.tag.clone(), outbound: id });
+    }
+
+    /// Members of a balancer that checks by TCP need something to connect to (toml-frontend contract).
+    fn tcp_members(&mut self, balancer: &Balancer, members: &[LinkedMember]) {
+        if balancer.probe.is_none_or(|probe| probe.kind != ProbeKind::Tcp) {
+            return;
+        }
+        for member in members {
+            let outbound = &self.draft.outbounds[member.outbound.index()];
+            if outbound.probe_target().is_none() {
+                let message = format!(
+                    "balancer {}: outbound {} has no upstream a TCP health probe can reach, so it cannot be balanced",
+                    balancer.tag, member.tag
+                );
+                let at = balancer.members.iter().find_map(|m| match m {
+                    Member::Exact(name) | Member::Prefix(name) if name.tag == member.tag => Some(&name.at),
+                    _ => None,
+                });
+                self.say(at.unwrap_or(&balancer.at), Severity::Error, Kind::Conflict, message).help = Some(
+                    "take it out, or choose a strategy that tests through the outbound, such as \"optimal\"".into(),
+                );
+            }
+        }
+    }
+
+    fn weights(&mut self, balancer: &Balancer, members: &[LinkedMember]) {
+        let weights: Vec<&Tag> = match &balancer.strategy {
+            Strategy::Optimal(s) => s.weights.iter().map(|w| &w.tag).collect(),
+            Strategy::Adaptive(s) => s.weights.iter().map(|w| &w.tag).collect(),
+            Strategy::Random(s) | Strategy::RoundRobin(s) | Strategy::LeastPing(s) => {
+                s.weights.iter().map(|w| &w.tag).collect()
+            }
+            Strategy::Hrw(s) => s.weights.iter().map(|w| &w.tag).collect(),
+            Strategy::Failover(_) | Strategy::LeastLoad(_) => vec![],
+        };
+        for tag in weights {
+            if !members.iter().any(|m| m.tag == *tag) {
+                let message = format!("balancer {}: a weight is given for {tag}, which is not a member", balancer.tag);
+                let help =
+                    nearest(tag.as_str(), members.iter().map(|m| m.tag.as_str())).map(|t| format!("did you mean {t}?"));
+                self.say(&balancer.at, Severity::Warning, Kind::Reference, message).help = help;
+            }
+        }
+    }
+
+    fn rules(&mut self) -> Vec<LinkedRule> {
+        let draft = self.draft;
+        let rules = draft.routing.rules.iter().enumerate();
+        rules
+            .map(|(n, rule)| {
+                let label = if rule.name.is_empty() { format!("rules[{n}]") } else { rule.name.clone() };
+                let (name, balancer) = match &rule.to {
+                    To::Outbound(name) => (name, false),
+                    To::Balancer(name) => (name, true),
+                };
+                let to = self.reference(name, balancer, "route", &Tag::new(&label));
+                LinkedRule { name: label, to, when: rule.when.clone() }
+            })
+            .collect()
+    }
+
+    fn default(&mut self) -> Option<Dest> {
+        match &self.draft.routing.default {
+            Some(To::Outbound(name)) => Some(self.reference(name, false, "route", &Tag::new("default"))),
+            Some(To::Balancer(name)) => Some(self.reference(name, true, "route", &Tag::new("default"))),
+            None => (!self.draft.outbounds.is_empty()).then_some(Dest::Outbound(OutboundId(0))),
+        }
+    }
+
+    /// Resolves a reference; one to nothing is told and closes its flows.
+    fn reference(&mut self, name: &Name, balancer: bool, whose: &str, by: &Tag) -> Dest {
+        let found = if balancer {
+            self.balancers.get(&name.tag).map(|id| Dest::Balancer(*id))
+        } else {
+            self.outbounds.get(&name.tag).map(|id| Dest::Outbound(*id))
+        };
+        if let Some(dest) = found {
+            return dest;
+        }
+        if !balancer && built::is_service(&self.draft.services, &name.tag) {
+            return Dest::Closed(name.tag.clone());
+        }
+        let closes = "flows that meet it will be closed";
+        let message = match (whose, self.dialect) {
+            ("balancer", _) => format!("balancer {by}: the fallback {} does not exist", name.tag),
+            (_, Dialect::Toml) => format!("route references unknown outbound tag: {}", name.tag),
+            _ if balancer => format!("{by}: balancer {} not found: {closes}", name.tag),
+            _ => format!("{by}: there is no outbound {}: {closes}", name.tag),
+        };
+        let help = self.near(&name.tag);
+        let severity = self.slip();
+        self.say(&name.at, severity, Kind::Reference, message).help = help;
+        Dest::Closed(name.tag.clone())
+    }
+
+    fn near(&self, tag: &Tag) -> Option<String> {
+        let tags = self.outbounds.keys().chain(self.balancers.keys());
+        nearest(tag.as_str(), tags.map(Tag::as_str)).map(|near| format!("did you mean {near}?"))
+    }
+
+    fn tags(&self) -> String {
+        let tags: Vec<&str> =
+            self.draft.outbounds.iter().map(|o| o.tag.as_str()).filter(|t| !t.is_empty()).take(12).collect();
+        if tags.is_empty() { "none".into() } else { tags.join(", ") }
+    }
+}
+
+fn address(inbound: &Inbound) -> Option<String> {
+    match &inbound.listen {
+        Listen::Any => Some("0.0.0.0".into()),
+        Listen::Ip(ip) => Some(ip.to_string()),
+        _ => None,
+    }
+}
+
+/// Which sockets an inbound opens.
+fn networks(inbound: &Inbound) -> Networks {
+    match &inbound.kind {
+        InboundKind::Dokodemo(settings) => settings.network,
+        _ => Networks::TCP,
+    }
+}
+
+fn name(inbound: &Inbound, n: usize) -> String {
+    if inbound.tag.is_empty() { format!("inbounds[{n}]") } else { format!("inbound {}", inbound.tag) }
+}

@@ -1,0 +1,122 @@
+//! The checked whole. Names are places in lists; only [`link`](super::check::link) can make one.
+
+use crate::addr::{OutboundId, Tag};
+
+use super::balancer::{Strategy, TcpProbe};
+use super::dns::{Dns, FakePools};
+use super::inbound::Inbound;
+use super::log::Log;
+use super::outbound::Outbound;
+use super::policy::Policy;
+use super::routing::{RouteStrategy, When};
+use super::services::Services;
+
+/// A balancer's place in the list of its configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BalancerId(pub u32);
+
+impl BalancerId {
+    /// The place as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a flow is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Dest {
+    /// To an outbound.
+    Outbound(OutboundId),
+    /// To a member of a balancer.
+    Balancer(BalancerId),
+    /// Nowhere: the tag that was named does not exist, and the flow is closed.
+    Closed(Tag),
+}
+
+/// A configuration that can run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Logs.
+    pub log: Log,
+    /// Where flows come in.
+    pub inbounds: Vec<Inbound>,
+    /// Where flows go out.
+    pub outbounds: Vec<Outbound>,
+    /// Groups of outbounds.
+    pub balancers: Vec<LinkedBalancer>,
+    /// When names are resolved for rules.
+    pub strategy: RouteStrategy,
+    /// Rules in order.
+    pub rules: Vec<LinkedRule>,
+    /// Where flows go that meet no rule; absent: there is no outbound at all.
+    pub default: Option<Dest>,
+    /// Name resolution.
+    pub dns: Option<Dns>,
+    /// Pools of fake addresses.
+    pub fake_dns: FakePools,
+    /// Times by user level.
+    pub policy: Policy,
+    /// Everything beside the traffic.
+    pub services: Services,
+    pub(super) linked: Linked,
+}
+
+/// Proof that a config went through `link`: nothing outside `model` can make one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Linked(pub(super) ());
+
+/// A balancer whose members are known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkedBalancer {
+    /// Its name.
+    pub tag: Tag,
+    /// Members in order; may be none in a config that came from JSON.
+    pub members: Vec<LinkedMember>,
+    /// How one is chosen.
+    pub strategy: Strategy,
+    /// The check that the balancer runs itself.
+    pub probe: Option<TcpProbe>,
+    /// Who takes the flow when no member can.
+    pub fallback: Option<Dest>,
+    /// Whether real traffic may eject and return members.
+    pub guards: bool,
+}
+
+/// A member of a balancer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkedMember {
+    /// Its tag.
+    pub tag: Tag,
+    /// Its place among the outbounds.
+    pub outbound: OutboundId,
+}
+
+/// A rule whose destination is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkedRule {
+    /// Its own name, or `rules[n]`.
+    pub name: String,
+    /// Where matching flows go.
+    pub to: Dest,
+    /// The conditions.
+    pub when: When,
+}
+
+impl Config {
+    /// The outbound at a place.
+    #[must_use]
+    pub fn outbound(&self, id: OutboundId) -> Option<&Outbound> {
+        self.outbounds.get(id.index())
+    }
+
+    /// A tag for logs: of an outbound, a balancer, or of what does not exist.
+    #[must_use]
+    pub fn tag_of(&self, dest: &Dest) -> Tag {
+        match dest {
+            Dest::Outbound(id) => self.outbounds.get(id.index()).map(|o| o.tag.clone()).unwrap_or_default(),
+            Dest::Balancer(id) => self.balancers.get(id.index()).map(|b| b.tag.clone()).unwrap_or_default(),
+            Dest::Closed(tag) => tag.clone(),
+        }
+    }
+}
