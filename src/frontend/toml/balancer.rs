@@ -179,3 +179,6 @@ pub fn write(balancer: &Balancer) -> PlainMap {
     }
     out
 }
+
+#[cfg(test)]
+pub(in crate::frontend) mod tests;

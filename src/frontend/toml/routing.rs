@@ -190,6 +190,10 @@ impl TomlRule {
             webhook: self.webhook,
         };
         if when.is_empty() {
+            // A condition that could not be read was told already; that it is missing is not a second mistake.
+            if cx.problems.iter().any(|p| p.severity == Severity::Error && p.path.starts_with(at.path())) {
+                return None;
+            }
             let span = at.span().unwrap_or_default();
             let problem = cx.report(Severity::Error, Kind::Missing, span, "this rule has no condition");
             problem.help = Some(

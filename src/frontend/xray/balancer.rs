@@ -296,3 +296,6 @@ fn written(settings: &impl Record, out: &mut PlainMap, word: &'static str) -> &'
     settings.write_to(Dialect::Json, out);
     word
 }
+
+#[cfg(test)]
+mod tests;

@@ -191,6 +191,10 @@ impl RawRule {
             webhook: self.webhook.filter(|hook| !hook.url.is_empty()),
         };
         if when.is_empty() {
+            // A condition that could not be read was told already; that it is missing is not a second mistake.
+            if cx.problems.iter().any(|p| p.severity == Severity::Error && p.path.starts_with(at.path())) {
+                return None;
+            }
             let span = at.span().unwrap_or_default();
             let help = "name at least one condition; for all flows write \"network\": \"tcp,udp\"";
             cx.report(Severity::Error, Kind::Missing, span, "this rule has no effective fields").help =
@@ -257,3 +261,6 @@ fn write_rule(rule: &Rule) -> PlainMap {
     raw.write_to(Dialect::Json, &mut out);
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::frontend::{Text, parse_toml};
+use crate::shape::{Entry, Field, Node, Problem, Span, Value};
+
+fn read(body: &str) -> (Option<Balancer>, Vec<Problem>) {
+    let parsed = parse_toml(&Text::new(0, "t.toml", body));
+    let env = |_: &str| None;
+    let mut cx = Reader::new(Dialect::Toml, &env);
+    let raw = TomlBalancer::read(&mut cx, parsed.root.as_ref().unwrap());
+    let balancer = raw.and_then(|raw| raw.into_balancer(&mut cx));
+    (balancer, cx.problems)
+}
+
+/// Reads what a writer made, without the detour over text.
+pub(in crate::frontend) fn read_back(map: &PlainMap) -> Balancer {
+    let env = |_: &str| None;
+    let mut cx = Reader::new(Dialect::Toml, &env);
+    let raw = TomlBalancer::read(&mut cx, &node(&Plain::Map(map.clone()))).unwrap();
+    let balancer = raw.into_balancer(&mut cx).unwrap();
+    assert!(cx.problems.is_empty(), "{:?}", cx.problems);
+    balancer
+}
+
+fn node(plain: &Plain) -> Node {
+    Node::bare(match plain {
+        Plain::Bool(b) => Value::Bool(*b),
+        Plain::Int(n) => Value::Int(*n),
+        Plain::Float(x) => Value::Float(*x),
+        Plain::Text(t) => Value::Text(t.clone()),
+        Plain::List(items) => Value::List(items.iter().map(node).collect()),
+        Plain::Map(map) => Value::Map(
+            map.entries
+                .iter()
+                .map(|(key, value)| Entry { key: key.clone(), key_span: Span::default(), node: node(value) })
+                .collect(),
+        ),
+    })
+}
+
+fn told(body: &str) -> Vec<String> {
+    read(body).1.into_iter().map(|p| p.message).collect()
+}
+
+#[test]
+fn the_first_users_example_and_its_defaults() {
+    let (balancer, problems) = read("tag = \"proxy\"\noutbounds = [\"primary\", \"backup\"]");
+    let balancer = balancer.unwrap();
+    assert!(problems.is_empty());
+    assert_eq!(balancer.strategy, Strategy::Failover(Failover::default()));
+    assert_eq!(balancer.probe, Some(TcpProbe { kind: ProbeKind::Tcp, interval: 30, timeout: 5 }));
+    let (spread, _) =
+        read("tag = \"s\"\noutbounds = [\"a\"]\nstrategy = \"round_robin\"\nprobe_interval = 10\nprobe_timeout = 3");
+    assert_eq!(spread.unwrap().probe, Some(TcpProbe { kind: ProbeKind::Tcp, interval: 10, timeout: 3 }));
+}
+
+#[test]
+fn messages_are_the_contracts_word_for_word() {
+    assert_eq!(told("tag = \"b\"\noutbounds = []"), ["a balancer needs at least one outbound"]);
+    assert_eq!(told("tag = \"b\""), ["missing field `outbounds`"]);
+    assert_eq!(told("outbounds = [\"a\"]"), ["missing field `tag`"]);
+    let wrong = told("tag = \"b\"\noutbounds = [\"a\"]\nprobe_interval = \"30s\"");
+    assert_eq!(wrong, ["invalid type: string \"30s\", expected u64"]);
+    let negative = told("tag = \"b\"\noutbounds = [\"a\"]\nprobe_timeout = -1");
+    assert_eq!(negative, ["invalid value: integer `-1`, expected u64"]);
+    let unknown = told("tag = \"b\"\noutbounds = [\"a\"]\nprobe_intervall = 3");
+    assert!(unknown[0].starts_with(
+        "unknown field `probe_intervall`, expected one of `tag`, `outbounds`, `strategy`, `probe_interval`, `probe_timeout`"
+    ));
+    let strategy = told("tag = \"b\"\noutbounds = [\"a\"]\nstrategy = \"Failover\"");
+    assert!(
+        strategy[0].starts_with("unknown balancer strategy \"Failover\" (expected \"failover\" or \"round_robin\"")
+    );
+}
+
+#[test]
+fn a_table_of_another_strategy_is_refused() {
+    let other = told("tag = \"b\"\noutbounds = [\"a\"]\n[optimal]\ncount = 2");
+    assert_eq!(other, ["[balancer.optimal] is not used: the strategy is \"failover\""]);
+}
