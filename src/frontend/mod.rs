@@ -21,6 +21,7 @@ pub use report::{Colour, Counts, Item, Report, headline, render, scrub, sort};
 pub use secrets::find as find_secrets;
 pub use sources::{File, Sources};
 pub use text::{Comment, LIMIT, Parsed, Place, Text, decode};
+pub use toml::{Note, emit as emit_toml};
 pub use tomltree::parse as parse_toml;
 #[cfg(feature = "yaml")]
 pub use yaml::parse as parse_yaml;
