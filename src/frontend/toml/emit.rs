@@ -212,9 +212,7 @@ mod tests {
             Value::Float(x) => Plain::Float(*x),
             Value::Text(t) => Plain::Text(t.clone()),
             Value::List(items) => Plain::List(items.iter().map(plain_of).collect()),
-            Value::Map(entries) => {
-                map(entries.iter().map(|e| (e.key.as_str(), plain_of(&e.node))).collect()).into()
-            }
+            Value::Map(entries) => map(entries.iter().map(|e| (e.key.as_str(), plain_of(&e.node))).collect()).into(),
         }
     }
 
