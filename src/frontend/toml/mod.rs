@@ -4,6 +4,7 @@ pub mod balancer;
 mod emit;
 pub mod inbound;
 pub mod outbound;
+pub mod root;
 pub mod routing;
 
 pub use emit::{Note, emit};

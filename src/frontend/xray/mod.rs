@@ -4,3 +4,4 @@ pub mod balancer;
 pub mod inbound;
 pub mod outbound;
 pub mod routing;
+pub mod write;
