@@ -1,12 +1,16 @@
 //! Runs any handshake over any stream, with a deadline and a cap.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 
+use super::pool::Buffer;
 use crate::wire::{Handshake, Step, WireError};
 
 /// Bounds of one handshake.
@@ -73,9 +77,6 @@ where
     timeout(bounds.limit, run(io, held, shake, bounds.cap)).await.unwrap_or(Err(DriveError::TimedOut))
 }
 
-/// First size of the input buffer; most openings fit.
-const ROOM: usize = 1024;
-
 async fn run<S, H>(io: &mut S, held: &mut BytesMut, shake: &mut H, cap: usize) -> Result<H::Output, DriveError>
 where
     S: AsyncRead + AsyncWrite + Unpin + ?Sized,
@@ -111,8 +112,7 @@ where
             if held.len() >= cap {
                 return Err(WireError::TooLong.into());
             }
-            held.reserve(ROOM);
-            if io.read_buf(held).await? == 0 {
+            if poll_fn(|cx| poll_more(io, held, cap, cx)).await? == 0 {
                 return Err(DriveError::Closed);
             }
         }
@@ -120,10 +120,23 @@ where
     }
 }
 
+/// Reads through a borrowed buffer: a peer that has not spoken yet costs no memory, and one that has as much as it said.
+fn poll_more<S>(io: &mut S, held: &mut BytesMut, cap: usize, cx: &mut Context<'_>) -> Poll<io::Result<usize>>
+where
+    S: AsyncRead + Unpin + ?Sized,
+{
+    let mut buffer = Buffer::take();
+    let room = cap.saturating_sub(held.len()).clamp(1, buffer.len());
+    let mut read = ReadBuf::new(&mut buffer[..room]);
+    ready!(Pin::new(io).poll_read(cx, &mut read))?;
+    held.extend_from_slice(read.filled());
+    Poll::Ready(Ok(read.filled().len()))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use tokio::io::duplex;
+    use tokio::io::{AsyncReadExt, duplex};
 
     use super::*;
     use crate::wire::whole;
