@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::model::fields::{DomainStrategy, Families as Asked};
+
 /// A choice among the families of addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Families {
@@ -39,6 +41,19 @@ impl Families {
             Self::Any | Self::V4Only | Self::V6Only => {}
         }
         left
+    }
+}
+
+/// What a configuration asks for; whether a name without such an address may still be dialed is for the outbound to judge.
+impl From<DomainStrategy> for Families {
+    fn from(strategy: DomainStrategy) -> Self {
+        match strategy.families() {
+            None | Some(Asked::Either) => Self::Any,
+            Some(Asked::V4) => Self::V4Only,
+            Some(Asked::V6) => Self::V6Only,
+            Some(Asked::V4First) => Self::V4First,
+            Some(Asked::V6First) => Self::V6First,
+        }
     }
 }
 

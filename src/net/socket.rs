@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
+use crate::model::sockopt::{SockOpt, Tproxy};
+
 /// What may be set on a socket. The default is what most sockets want: no delay, keep-alive every 45 seconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketOptions {
@@ -37,20 +39,52 @@ pub struct SocketOptions {
 }
 
 /// TCP keep-alive.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeepAlive {
-    /// Xray's figures: after 45 seconds of silence, every 45 seconds.
-    #[default]
-    Usual,
     /// None.
     Off,
-    /// These times; what is absent stays the usual.
+    /// At these times; what is absent is Xray's 45 seconds.
     Every {
         /// Silence before the first probe.
         idle: Option<Duration>,
         /// Time between probes.
         interval: Option<Duration>,
     },
+}
+
+/// What a configuration says. The local address of dialed sockets is not part of it (`sendThrough` belongs to the outbound).
+impl From<&SockOpt> for SocketOptions {
+    fn from(set: &SockOpt) -> Self {
+        let positive = |n: i32| u32::try_from(n).ok().filter(|n| *n > 0);
+        let seconds = |n: i32| positive(n).map(|n| Duration::from_secs(n.into()));
+        let text = |text: &String| (!text.is_empty()).then(|| text.clone());
+        let pace = set.happy_eyeballs.as_ref().map(|eyes| eyes.try_delay_ms).filter(|ms| *ms > 0);
+        let (idle, interval) = (set.tcp_keep_alive_idle, set.tcp_keep_alive_interval);
+        Self {
+            // The kernel takes any 32 bits for a mark.
+            mark: Some(set.mark.cast_unsigned()).filter(|mark| *mark != 0),
+            device: text(&set.interface),
+            bind: None,
+            stagger: pace.map(Duration::from_millis),
+            keep_alive: if idle < 0 || interval < 0 {
+                KeepAlive::Off
+            } else {
+                KeepAlive::Every { idle: seconds(idle), interval: seconds(interval) }
+            },
+            user_timeout: positive(set.tcp_user_timeout).map(|ms| Duration::from_millis(ms.into())),
+            congestion: text(&set.tcp_congestion),
+            max_segment: positive(set.tcp_max_seg),
+            multipath: set.tcp_mptcp,
+            v6_only: set.v6only,
+            transparent: set.tproxy == Tproxy::Tproxy,
+        }
+    }
+}
+
+impl Default for KeepAlive {
+    fn default() -> Self {
+        Self::Every { idle: None, interval: None }
+    }
 }
 
 const USUAL_KEEP_ALIVE: Duration = Duration::from_secs(45);
@@ -180,7 +214,6 @@ fn stream_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     let (idle, interval) = match options.keep_alive {
         KeepAlive::Off => return Ok(()),
-        KeepAlive::Usual => (None, None),
         KeepAlive::Every { idle, interval } => (idle, interval),
     };
     let times = TcpKeepalive::new()
@@ -241,6 +274,23 @@ mod tests {
         if listener.local_addr().unwrap().is_ipv6() {
             std::net::TcpStream::connect(("::1", port)).unwrap();
         }
+    }
+
+    #[test]
+    fn a_configuration_says_what_is_set() {
+        assert_eq!(SocketOptions::from(&SockOpt::default()), SocketOptions::default());
+        let set = SockOpt {
+            mark: -1,
+            tcp_keep_alive_idle: -1,
+            tcp_user_timeout: 1500,
+            interface: "eth9".into(),
+            tproxy: Tproxy::Tproxy,
+            ..SockOpt::default()
+        };
+        let options = SocketOptions::from(&set);
+        assert_eq!((options.mark, options.keep_alive), (Some(u32::MAX), KeepAlive::Off));
+        assert_eq!(options.user_timeout, Some(Duration::from_millis(1500)));
+        assert_eq!((options.device.as_deref(), options.transparent), (Some("eth9"), true));
     }
 
     #[test]
