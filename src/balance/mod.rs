@@ -7,6 +7,7 @@
 
 mod balancer;
 mod board;
+mod build;
 mod member;
 mod optimal;
 mod pulse;

@@ -5,6 +5,7 @@
 //! a private socket whose other end is the member's outbound. Probes are flows of their own kind: pinned to the member,
 //! marked, never routed, never counted as a user's.
 
+mod choose;
 mod driver;
 mod fetch;
 mod hold;
