@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What both sides have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct ServerOptions {
     pub certificates: Vec<(Pem, Pem)>,
     /// Refuse clients that ask for a name which no certificate is for.
     pub reject_unknown_name: bool,
+    /// How long certificate files count as fresh; absent, for ever.
+    pub refresh: Option<Duration>,
 }
 
 /// TLS versions that configurations know. Below 1.2 nothing is spoken; they count as 1.2 where they are a lower limit.

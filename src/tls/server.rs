@@ -1,13 +1,14 @@
 //! The server's side.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs::Ticketer};
 use rustls::server::NoServerSessionStorage;
 use rustls::sign::CertifiedKey;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
 use super::crypto::{Crypto, versions};
@@ -24,15 +25,19 @@ use crate::flow::Stream;
 pub struct Server {
     config: Arc<ServerConfig>,
     resolver: Arc<Resolver>,
-    /// To read the files again.
-    certificates: Arc<[(Pem, Pem)]>,
+    files: Option<Arc<Files>>,
+}
+
+/// What it takes to read certificate files again, and when that was done.
+#[derive(Debug)]
+struct Files {
+    certificates: Vec<(Pem, Pem)>,
     provider: Arc<CryptoProvider>,
+    every: Duration,
+    read: Mutex<Instant>,
 }
 
 impl Server {
-    /// How often certificate files should be read again ([`refresh`](Self::refresh)), as Xray does.
-    pub const REFRESH: Duration = Duration::from_secs(3600);
-
     /// Reads all files and checks all settings.
     ///
     /// # Errors
@@ -58,16 +63,12 @@ impl Server {
         if let Some(path) = &options.common.key_log {
             config.key_log = Arc::new(FileLog::open(path)?);
         }
-        Ok(Self { config: Arc::new(config), resolver, certificates: options.certificates.as_slice().into(), provider })
-    }
-
-    /// Reads the certificate files again; new connections get what they hold now.
-    ///
-    /// # Errors
-    /// [`TlsError`] names the file; what was loaded before stays.
-    pub fn refresh(&self) -> Result<(), TlsError> {
-        self.resolver.replace(load(&self.certificates, &self.provider)?);
-        Ok(())
+        let from_files = options.certificates.iter().any(|(chain, _)| matches!(chain, Pem::File(_)));
+        let files = options.refresh.filter(|_| from_files).map(|every| {
+            let (certificates, read) = (options.certificates.clone(), Mutex::new(Instant::now()));
+            Arc::new(Files { certificates, provider, every, read })
+        });
+        Ok(Self { config: Arc::new(config), resolver, files })
     }
 
     /// Runs the handshake over a stream.
@@ -75,7 +76,24 @@ impl Server {
     /// # Errors
     /// Whatever the stream says, and [`io::ErrorKind::InvalidData`] with rustls' reason.
     pub async fn accept<S: Stream>(&self, io: S) -> io::Result<TlsStream<S>> {
+        self.refresh();
         TlsAcceptor::from(Arc::clone(&self.config)).accept(io).await.map(|stream| TlsStream::new(stream.into()))
+    }
+
+    /// Reads certificate files again when their time has come, at the next visitor: renewed certificates are served without
+    /// a restart, and without a task that waits for nobody. What cannot be read leaves what is there.
+    fn refresh(&self) {
+        let Some(files) = &self.files else { return };
+        // Whoever comes while another reads is served with what is there.
+        let Ok(mut read) = files.read.try_lock() else { return };
+        if read.elapsed() < files.every {
+            return;
+        }
+        *read = Instant::now();
+        match load(&files.certificates, &files.provider) {
+            Ok(loaded) => self.resolver.replace(loaded),
+            Err(error) => tracing::warn!(%error, "certificates could not be read again; the old ones stay"),
+        }
     }
 }
 

@@ -42,15 +42,6 @@ impl Acceptor {
         Self { security: Security::Tls(server), ..self }
     }
 
-    /// The TLS server, whose certificate files want to be read again every [`tls::Server::REFRESH`].
-    #[must_use]
-    pub fn tls(&self) -> Option<&tls::Server> {
-        match &self.security {
-            Security::None => None,
-            Security::Tls(server) => Some(server),
-        }
-    }
-
     /// A plain stream of an accepted connection, within `limit`.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
@@ -118,8 +119,8 @@ async fn versions_must_meet() {
     assert!(works(&client, &server, &named("a.example")).await);
 }
 
-#[tokio::test]
-async fn new_files_serve_new_connections() {
+#[tokio::test(start_paused = true)]
+async fn new_files_serve_new_connections_in_time() {
     let authority = Authority::new();
     let place = tempfile::tempdir().unwrap();
     let (chain_file, key_file) = (place.path().join("chain.pem"), place.path().join("key.pem"));
@@ -131,19 +132,24 @@ async fn new_files_serve_new_connections() {
         _ => unreachable!("issued inline"),
     };
     store("a.example");
-    let crypto = Crypto::default();
+    let (crypto, hour) = (Crypto::default(), Duration::from_secs(3600));
     let pair = (Pem::File(chain_file.clone()), Pem::File(key_file.clone()));
-    let server = Server::new(&crypto, &serving(vec![pair])).unwrap();
+    let options = ServerOptions { refresh: Some(hour), ..serving(vec![pair]) };
+    let server = Server::new(&crypto, &options).unwrap();
     let client = Client::new(&crypto, &trusting(&authority)).unwrap();
+    let serves = async |name: &str| {
+        let (near, far) = duplex(64 * 1024);
+        let host = named(name);
+        let (near, _) = tokio::join!(client.connect(near, &host), server.accept(far));
+        near.is_ok()
+    };
     store("b.example");
-    server.refresh().unwrap();
-    let (near, far) = duplex(64 * 1024);
-    let host = named("b.example");
-    let (near, far) = tokio::join!(client.connect(near, &host), server.accept(far));
-    assert!(near.is_ok() && far.is_ok());
+    assert!(serves("a.example").await && !serves("b.example").await);
+    tokio::time::advance(hour).await;
+    assert!(!serves("a.example").await && serves("b.example").await);
     std::fs::write(&chain_file, "not a certificate").unwrap();
-    let error = server.refresh().unwrap_err();
-    assert!(error.to_string().contains("chain.pem"), "{error}");
+    tokio::time::advance(hour).await;
+    assert!(serves("b.example").await);
 }
 
 #[tokio::test]
@@ -168,5 +174,7 @@ fn bad_settings_are_named() {
     let (chain, _) = Authority::alone("a.example");
     let (_, key) = Authority::alone("a.example");
     assert!(Server::new(&crypto, &serving(vec![(chain, key)])).is_err());
+    let empty = (Pem::Inline("no sections".into()), Pem::File("/nonexistent/key.pem".into()));
+    assert!(Server::new(&crypto, &serving(vec![empty])).unwrap_err().to_string().contains("certificate"));
     assert!(matches!(Server::new(&crypto, &serving(Vec::new())), Err(TlsError::NoCertificate)));
 }
