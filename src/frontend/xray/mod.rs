@@ -1,7 +1,22 @@
 //! Xray's JSON, read and written.
 
+mod api;
 pub mod balancer;
+mod dns;
+mod env;
+mod fakedns;
+mod geodata;
 pub mod inbound;
+mod legacy;
+mod log;
+mod metrics;
+mod misplaced;
+mod observatory;
 pub mod outbound;
+mod policy;
+mod reverse;
+pub mod root;
 pub mod routing;
+mod stats;
+mod version;
 pub mod write;
