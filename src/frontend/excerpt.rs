@@ -21,7 +21,7 @@ pub(super) struct Excerpt {
 
 /// Cuts out the line where a span begins.
 pub(super) fn cut(sources: &Sources, span: Span) -> Option<Excerpt> {
-    let text = &sources.file(span)?.text;
+    let text = &sources.file(span).filter(|file| !file.text.body.is_empty())?.text;
     let number = text.place(span.start).line;
     let line = text.line(number);
     let line_start = text.line_start(number) as usize;

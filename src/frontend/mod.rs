@@ -5,7 +5,10 @@
 
 mod envelope;
 mod excerpt;
+mod format;
 mod json;
+mod load;
+mod merge;
 mod report;
 mod secrets;
 mod settle;
@@ -17,7 +20,10 @@ pub mod xray;
 #[cfg(feature = "yaml")]
 mod yaml;
 
+pub use format::Format;
 pub use json::{MAX_DEPTH, parse as parse_json};
+pub use load::{Loaded, Options, Source, load};
+pub use merge::{Envelope, Item as MergedItem};
 pub use report::{Colour, Counts, Item, Report, headline, render, scrub, sort};
 pub use secrets::find as find_secrets;
 pub use settle::{Change, settle};

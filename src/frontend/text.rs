@@ -133,8 +133,8 @@ impl Text {
 pub fn decode(file: u16, name: &str, bytes: &[u8], strict: bool) -> (Text, Vec<Problem>, bool) {
     if let Some(why) = refused(bytes) {
         let text = Text::new(file, name, "");
-        let problem =
-            Problem { span: None, help: why.1, ..text.problem(Severity::Error, Kind::Source, Span::default(), why.0) };
+        let start = text.span(0, 0);
+        let problem = Problem { help: why.1, ..text.problem(Severity::Error, Kind::Source, start, why.0) };
         return (text, vec![problem], false);
     }
     let mut problems = vec![];

@@ -59,7 +59,7 @@ fn mask(text: &str) -> Result<(), String> {
         None | Some("") => Ok(()),
         Some(half) => {
             let bits: u8 = half.strip_prefix('/').and_then(|n| n.parse().ok()).ok_or_else(bad)?;
-            if bits <= most && bits % step == 0 { Ok(()) } else { Err(bad()) }
+            if bits <= most && bits.is_multiple_of(step) { Ok(()) } else { Err(bad()) }
         }
     };
     bits(halves.next(), 8, 32)?;
