@@ -1,0 +1,244 @@
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use super::*;
+use crate::addr::{DomainName, Network, PortSet};
+use crate::model::fields::Networks;
+use crate::model::matcher::{Bare, DomainRule, IpRule};
+
+fn domains(texts: &[&str]) -> DomainRules {
+    DomainRules::of(texts.iter().map(|text| DomainRule::parse(text, Bare::Keyword).unwrap()).collect())
+}
+
+fn ips(texts: &[&str]) -> IpRules {
+    IpRules::of(texts.iter().map(|text| IpRule::parse(text).unwrap()).collect())
+}
+
+fn router(strategy: RouteStrategy, rules: &[When]) -> Router {
+    Router::compile(strategy, rules.iter().map(|when| ("r", when))).unwrap()
+}
+
+type Attribute = fn(&str) -> Option<&'static str>;
+
+struct Ask {
+    name: Option<DomainName>,
+    address: Option<IpAddr>,
+    facts: Facts<'static>,
+    attribute: Option<Attribute>,
+}
+
+/// A flow to `host:port` from `127.0.0.1:4000` over the inbound `in`.
+fn to(host: &str, port: u16) -> Ask {
+    let address: Option<IpAddr> = host.parse().ok();
+    let facts = Facts {
+        inbound: "in",
+        network: Network::Tcp,
+        protocol: None,
+        name: None,
+        address,
+        port,
+        resolved: None,
+        source: SocketAddr::from(([127, 0, 0, 1], 4000)),
+        local: SocketAddr::from(([127, 0, 0, 2], 1080)),
+        user: None,
+        attribute: None,
+        vless_route: 0,
+    };
+    Ask { name: DomainName::new(host).ok(), address, facts, attribute: None }
+}
+
+/// Asks until there is an answer, and resolves names by `hosts`; says how often that was needed.
+fn run(router: &Router, ask: &Ask, hosts: &[(&str, &str)]) -> (Option<usize>, u32) {
+    let answers: Vec<IpAddr> = ask
+        .name
+        .iter()
+        .flat_map(|name| hosts.iter().filter(move |host| host.0 == name.as_str()))
+        .map(|host| host.1.parse().unwrap())
+        .collect();
+    let lookups = Cell::new(0);
+    let attribute = ask.attribute.unwrap_or(|_| None);
+    let lookup = |name: &str| attribute(name);
+    let mut facts =
+        Facts { name: ask.name.as_ref(), address: ask.address, attribute: Some(&lookup), ..shorter(ask.facts) };
+    loop {
+        match router.decide(&facts) {
+            Decision::To(rule) => return (Some(rule), lookups.get()),
+            Decision::Default => return (None, lookups.get()),
+            Decision::NeedIps => {
+                assert!(facts.resolved.is_none(), "asked twice");
+                lookups.set(lookups.get() + 1);
+                facts.resolved = Some(&answers);
+            }
+        }
+    }
+}
+
+/// Facts are covariant but for the closure, which borrows for as long as they do.
+fn shorter<'a>(facts: Facts<'static>) -> Facts<'a> {
+    Facts { attribute: None, ..facts }
+}
+
+fn hit(rules: &[When], ask: &Ask) -> Option<usize> {
+    run(&router(RouteStrategy::AsIs, rules), ask, &[]).0
+}
+
+#[test]
+fn every_condition_of_a_rule_must_hold() {
+    let rules = [
+        When { source: ips(&["127.0.0.2/32"]), ip: ips(&["192.0.2.0/24"]), ..When::default() },
+        When { source: ips(&["192.0.2.0/24"]), ip: ips(&["127.0.0.2/32"]), ..When::default() },
+    ];
+    let mut ask = to("192.0.2.7", 80);
+    assert_eq!(hit(&rules, &ask), None);
+    ask.facts.source = SocketAddr::from(([127, 0, 0, 2], 1));
+    assert_eq!(hit(&rules, &ask), Some(0));
+    let mut other = to("127.0.0.2", 80);
+    other.facts.source = SocketAddr::from(([127, 0, 0, 2], 1));
+    assert_eq!(hit(&rules, &other), None);
+}
+
+#[test]
+fn each_condition_alone() {
+    let ports = |text| Some(PortSet::parse(text).unwrap());
+    let mut ask = to("www.example.com", 443);
+    ask.facts.protocol = Some("http1");
+    ask.facts.user = Some("love@x");
+    ask.facts.vless_route = 7;
+    ask.attribute = Some(|name| (name == ":method").then_some("GET"));
+    let attrs = |name: &str, pattern: &str| BTreeMap::from([(name.to_owned(), pattern.to_owned())]);
+    let cases: Vec<(&str, When, bool)> = vec![
+        ("inbound", When { inbound: vec!["x".into(), "in".into()], ..When::default() }, true),
+        ("other inbound", When { inbound: vec!["i".into()], ..When::default() }, false),
+        ("network", When { network: Some(Networks::TCP), ..When::default() }, true),
+        ("other network", When { network: Some(Networks::UDP), ..When::default() }, false),
+        ("no network", When { network: Some(Networks::default()), ..When::default() }, false),
+        ("port", When { port: ports("80,400-500"), ..When::default() }, true),
+        ("other port", When { port: ports("80"), ..When::default() }, false),
+        ("no port", When { port: Some(PortSet::default()), ..When::default() }, false),
+        ("source port", When { source_port: ports("4000"), ..When::default() }, true),
+        ("local port", When { local_port: ports("1080"), ..When::default() }, true),
+        ("source", When { source: ips(&["127.0.0.0/30"]), ..When::default() }, true),
+        ("not source", When { source: ips(&["!127.0.0.0/8"]), ..When::default() }, false),
+        ("local", When { local: ips(&["127.0.0.2"]), ..When::default() }, true),
+        ("vless", When { vless_route: ports("7"), ..When::default() }, true),
+        ("user", When { user: vec!["love@x".into()], ..When::default() }, true),
+        ("user pattern", When { user: vec!["regexp:^l.ve".into()], ..When::default() }, true),
+        ("other user", When { user: vec!["LOVE@x".into()], ..When::default() }, false),
+        ("protocol by prefix", When { protocol: vec!["tls".into(), "http".into()], ..When::default() }, true),
+        ("protocol has letter case", When { protocol: vec!["HTTP".into()], ..When::default() }, false),
+        ("attribute", When { attrs: attrs(":method", "^GE"), ..When::default() }, true),
+        ("attribute that is missing", When { attrs: attrs("accept", ""), ..When::default() }, false),
+        ("domain", When { domain: domains(&["domain:example.com"]), ..When::default() }, true),
+        ("ip of a name", When { ip: ips(&["0.0.0.0/0", "!10.0.0.0/8"]), ..When::default() }, false),
+        (
+            "this system",
+            When { local_os: vec!["LINUX".into(), "darwin".into(), "windows".into()], ..When::default() },
+            true,
+        ),
+        ("other system", When { local_os: vec!["plan9".into()], ..When::default() }, false),
+    ];
+    for (name, when, want) in cases {
+        assert_eq!(hit(&[when], &ask).is_some(), want, "{name}");
+    }
+}
+
+#[test]
+fn domain_strategies_resolve_when_xray_does() {
+    // The rules and names of the public case: an address rule before a name rule.
+    let rules = [
+        When { ip: ips(&["192.0.2.0/24"]), ..When::default() },
+        When { domain: domains(&["full:late.example.com"]), ..When::default() },
+    ];
+    let hosts = [
+        ("late.example.com", "192.0.2.5"),
+        ("only-ip.example.com", "192.0.2.6"),
+        ("other.example.com", "198.51.100.1"),
+    ];
+    for (strategy, wants) in [
+        (RouteStrategy::AsIs, [(Some(1), 0), (None, 0), (None, 0)]),
+        (RouteStrategy::IpIfNonMatch, [(Some(1), 0), (Some(0), 1), (None, 1)]),
+        (RouteStrategy::IpOnDemand, [(Some(0), 1), (Some(0), 1), (None, 1)]),
+        (RouteStrategy::AlwaysIp, [(Some(0), 1), (Some(0), 1), (None, 1)]),
+    ] {
+        let router = router(strategy, &rules);
+        for ((name, _), want) in hosts.iter().zip(wants) {
+            assert_eq!(run(&router, &to(name, 80), &hosts), want, "{strategy:?} {name}");
+        }
+        assert_eq!(
+            run(&router, &to("192.0.2.9", 80), &hosts),
+            (Some(0), 0),
+            "{strategy:?}: an address needs no lookup"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_resolved_before_a_condition_looks() {
+    let rules = [
+        When { inbound: vec!["other".into()], ip: ips(&["10.0.0.0/8"]), ..When::default() },
+        When { domain: domains(&["domain:example.com"]), ip: ips(&["10.0.0.0/8"]), ..When::default() },
+    ];
+    let on_demand = router(RouteStrategy::IpOnDemand, &rules);
+    // `ip` is tried before `domain`, so the second rule costs a lookup for any name.
+    assert_eq!(run(&on_demand, &to("example.org", 80), &[]), (None, 1));
+    let unreached = router(RouteStrategy::IpOnDemand, &rules[..1]);
+    assert_eq!(run(&unreached, &to("example.org", 80), &[]), (None, 0));
+    let unreached = router(RouteStrategy::IpIfNonMatch, &rules[..1]);
+    assert_eq!(run(&unreached, &to("example.org", 80), &[]), (None, 0));
+}
+
+#[test]
+fn a_sniffed_name_beside_an_address() {
+    let rules = [When { ip: ips(&["192.0.2.1"]), ..When::default() }];
+    let mut ask = to("shop.example.com", 443);
+    ask.address = "192.0.2.1".parse().ok();
+    let hosts = [("shop.example.com", "198.51.100.1")];
+    let with = |strategy| router(strategy, &rules);
+    assert_eq!(run(&with(RouteStrategy::AsIs), &ask, &hosts), (Some(0), 0), "the real address counts");
+    assert_eq!(run(&with(RouteStrategy::IpOnDemand), &ask, &hosts), (None, 1), "the name's address counts");
+    assert_eq!(run(&with(RouteStrategy::IpOnDemand), &ask, &[]), (Some(0), 1), "nothing came of the name");
+}
+
+#[test]
+fn runs_of_rules_decide_as_single_ones_do() {
+    let name = |text: &str| When { domain: domains(&[text]), ..When::default() };
+    let net = |text: &str| When { ip: ips(&[text]), ..When::default() };
+    let rules = [
+        name("full:b.example"),
+        name("regexp:^a\\."),
+        name("domain:example"),
+        net("10.0.0.0/24"),
+        net("10.0.0.0/8"),
+        When { port: Some(PortSet::one(53)), ..When::default() },
+        net("!10.0.0.0/8"),
+        name("dotless:"),
+    ];
+    let together = router(RouteStrategy::AsIs, &rules);
+    assert_eq!(together.steps.len(), 5);
+    for (host, want) in [
+        ("b.example", Some(0)),
+        ("a.example", Some(1)),
+        ("c.example", Some(2)),
+        ("10.0.0.1", Some(3)),
+        ("10.1.0.1", Some(4)),
+        ("11.0.0.1", Some(6)),
+        ("router", Some(7)),
+        ("example.org", None),
+    ] {
+        assert_eq!(run(&together, &to(host, 80), &[]).0, want, "{host}");
+    }
+}
+
+#[test]
+fn the_bad_rule_is_named() {
+    let good = When { domain: domains(&["a"]), ..When::default() };
+    let bad = When { domain: DomainRules(vec![DomainRule::Regex("a{9999}{9999}".into())]), ..When::default() };
+    let error = Router::compile(RouteStrategy::AsIs, [("x", &good), ("y", &bad)]).unwrap_err();
+    assert!(error.to_string().starts_with("rule y: `a{9999}{9999}`: "), "{error}");
+    let list = When { domain: domains(&["geosite:cn"]), ..When::default() };
+    let error = Router::compile(RouteStrategy::AsIs, [("x", &list)]).unwrap_err();
+    assert_eq!(error.to_string(), "rule x: `geosite.dat:cn`: lists of geodata files are not built yet");
+    let process = When { process: vec!["curl".into()], ..When::default() };
+    assert!(Router::compile(RouteStrategy::AsIs, [("x", &process)]).is_err());
+}
