@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::args::{Command, Program};
 use super::exit::Exit;
-use super::{argv, tools};
+use super::{argv, run, tools};
 
 /// The whole program.
 #[must_use]
@@ -19,11 +19,12 @@ pub fn main() -> ExitCode {
         }
     };
     let exit = match program.command {
+        Command::Run(args) => run::run(&args),
         Command::Version => tools::version(),
         Command::Uuid { input } => tools::uuid(input.as_deref()),
         Command::Completions { shell } => tools::completions(shell),
         Command::Man => tools::man(),
-        Command::Run(_) | Command::Convert(_) | Command::Schema { .. } | Command::Demo(_) => {
+        Command::Convert(_) | Command::Schema { .. } | Command::Demo(_) => {
             super::say::err("this verb is not built yet");
             Exit::Failed
         }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::shape::Dialect;
+
 /// The Xray that we stand in for: `version.min` and `version.max` are held against it, and panels parse it.
 pub const XRAY: &str = "26.7.28";
 
@@ -29,6 +31,15 @@ pub fn version() -> String {
 }
 
 impl Wording {
+    /// Those of a configuration in this schema.
+    #[must_use]
+    pub fn of(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Json => Self::Xray,
+            Dialect::Toml => Self::Own,
+        }
+    }
+
     /// What is said before anything else.
     #[must_use]
     pub fn banner(self) -> Option<String> {

@@ -84,7 +84,10 @@ mod tests {
             panic!("not a speed test")
         };
         assert_eq!(plan.order.url.as_str(), "https://www.google.com/");
-        assert_eq!((plan.order.timeout, plan.interval, plan.count), (Duration::from_secs(5), Duration::from_secs(600), 1));
+        assert_eq!(
+            (plan.order.timeout, plan.interval, plan.count),
+            (Duration::from_secs(5), Duration::from_secs(600), 1)
+        );
         assert_eq!((plan.order.max_bytes, plan.order.accept), (16 << 20, 200..=399));
         assert_eq!(plan.startup, Startup::First);
     }

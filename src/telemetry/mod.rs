@@ -24,4 +24,4 @@ mod writer;
 
 pub use level::Threshold;
 pub use mask::Mask;
-pub use start::{Destination, OpenError, Setup, Telemetry};
+pub use start::{Setup, SetupError, Telemetry};

@@ -1,7 +1,7 @@
 //! Puts the parts together and keeps the handles by which they can be changed.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,41 +14,41 @@ use super::layer::{Control, Lines};
 use super::level::Threshold;
 use super::mask::Mask;
 use super::writer::{Outlet, Outlets, Queue};
+use crate::model::log::{Level, Log, Sink};
 
 /// How long the end of the program waits for a reader that does not read.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// What is said and where it goes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
     /// What the general log says.
     pub threshold: Threshold,
     /// Where the general log goes.
-    pub error: Destination,
+    pub error: Sink,
     /// Where the access log goes.
-    pub access: Destination,
+    pub access: Sink,
     /// What is hidden of addresses, in both.
     pub mask: Option<Mask>,
 }
 
-/// Where a log goes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Destination {
-    /// Nowhere.
-    Off,
-    /// Standard output.
-    #[default]
-    Stdout,
-    /// A file, made with mode 0600 and appended to.
-    File(PathBuf),
-}
-
-/// A log file that cannot be opened.
+/// Log settings that cannot be followed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot open the log file {}: {source}", path.display())]
-pub struct OpenError {
-    path: PathBuf,
-    source: io::Error,
+pub enum SetupError {
+    /// A file that cannot be opened.
+    #[error("cannot open the log file {path}: {source}")]
+    Open {
+        /// Its path.
+        path: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// No thread to write with.
+    #[error("cannot start the thread that writes logs: {0}")]
+    Thread(io::Error),
+    /// A mask of addresses that is none.
+    #[error("the address mask \"{0}\" is none of quarter, half, full, and /N+/M (bits kept of IPv4 and IPv6)")]
+    Mask(String),
 }
 
 /// The running telemetry. Dropping it writes out what waits.
@@ -59,37 +59,54 @@ pub struct Telemetry {
 }
 
 impl Setup {
+    /// What the configuration says.
+    pub fn of(log: &Log) -> Result<Self, SetupError> {
+        let threshold = match log.level {
+            Level::None => Threshold::None,
+            Level::Error => Threshold::Error,
+            Level::Warning => Threshold::Warning,
+            Level::Info => Threshold::Info,
+            Level::Debug => Threshold::Debug,
+        };
+        let bad = || SetupError::Mask(log.mask_address.clone());
+        let mask = match log.mask_address.as_str() {
+            "" => None,
+            text => Some(Mask::parse(text).ok_or_else(bad)?),
+        };
+        Ok(Self { threshold, error: log.error.clone(), access: log.access.clone(), mask })
+    }
+
     /// Opens its files (making them where they are missing) and closes them again: what `--test` wants to know.
-    pub fn try_open(&self) -> Result<(), OpenError> {
+    pub fn try_open(&self) -> Result<(), SetupError> {
         self.open().map(drop)
     }
 
-    fn open(&self) -> Result<Outlets, OpenError> {
-        let open = |destination: &Destination| match destination {
-            Destination::Off => Ok(Outlet::Off),
-            Destination::Stdout => Ok(Outlet::Stdout),
-            Destination::File(path) => {
-                LogFile::open(path).map(Outlet::File).map_err(|source| OpenError { path: path.clone(), source })
+    fn open(&self) -> Result<Outlets, SetupError> {
+        let open = |sink: &Sink| match sink {
+            Sink::Off => Ok(Outlet::Off),
+            Sink::Stdout => Ok(Outlet::Stdout),
+            Sink::File(path) => {
+                let failed = |source| SetupError::Open { path: path.clone(), source };
+                LogFile::open(Path::new(path)).map(Outlet::File).map_err(failed)
             }
         };
         Ok([open(&self.error)?, open(&self.access)?])
     }
 
     fn has_access(&self) -> bool {
-        self.access != Destination::Off
+        self.access != Sink::Off
     }
 
     fn threshold(&self) -> Threshold {
-        if self.error == Destination::Off && !self.has_access() { Threshold::None } else { self.threshold }
+        if self.error == Sink::Off && !self.has_access() { Threshold::None } else { self.threshold }
     }
 }
 
 impl Telemetry {
     /// Opens the logs and begins to write; [`Telemetry::install`] makes the program speak to it.
-    pub fn start(setup: &Setup) -> Result<Self, OpenError> {
+    pub fn start(setup: &Setup) -> Result<Self, SetupError> {
         let outlets = setup.open()?;
-        let thread = |source| OpenError { path: Path::new("(no thread for it)").to_owned(), source };
-        let queue = Queue::start(outlets).map_err(thread)?;
+        let queue = Queue::start(outlets).map_err(SetupError::Thread)?;
         let control = Arc::new(Control::new(setup.threshold(), setup.has_access(), setup.mask));
         Ok(Self { queue, control })
     }
@@ -107,7 +124,7 @@ impl Telemetry {
     }
 
     /// Goes over to other settings; if a file cannot be opened nothing changes.
-    pub fn apply(&self, setup: &Setup) -> Result<(), OpenError> {
+    pub fn apply(&self, setup: &Setup) -> Result<(), SetupError> {
         self.queue.redirect(setup.open()?);
         self.control.set(setup.threshold(), setup.has_access(), setup.mask);
         Ok(())

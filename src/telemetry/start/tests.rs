@@ -36,13 +36,12 @@ impl Logs {
     }
 }
 
+fn file(folder: &tempfile::TempDir, name: &str) -> Sink {
+    Sink::File(folder.path().join(name).display().to_string())
+}
+
 fn setup(folder: &tempfile::TempDir, threshold: Threshold, error: &str) -> Setup {
-    Setup {
-        threshold,
-        error: Destination::File(folder.path().join(error)),
-        access: Destination::File(folder.path().join("access.log")),
-        mask: None,
-    }
+    Setup { threshold, error: file(folder, error), access: file(folder, "access.log"), mask: None }
 }
 
 #[test]
@@ -132,6 +131,16 @@ fn settings_change_while_it_runs() {
 }
 
 #[test]
+fn settings_follow_the_model() {
+    let mut log = Log { level: Level::Debug, mask_address: "half".to_owned(), ..Log::default() };
+    let setup = Setup::of(&log).unwrap();
+    assert_eq!((setup.threshold, setup.mask), (Threshold::Debug, Mask::parse("half")));
+    assert_eq!((setup.error, setup.access), (Sink::Stdout, Sink::Off));
+    log.mask_address = "third".to_owned();
+    assert!(Setup::of(&log).unwrap_err().to_string().contains("\"third\""));
+}
+
+#[test]
 fn a_reader_that_is_stuck_costs_lines_and_no_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pipe");
@@ -139,7 +148,7 @@ fn a_reader_that_is_stuck_costs_lines_and_no_time() {
     // Opened for both ends, so that opening for writing does not wait for a reader.
     let mut reader = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
     let mut stuck = setup(&folder, Threshold::Info, "pipe");
-    stuck.access = Destination::Off;
+    stuck.access = Sink::Off;
     let telemetry = Telemetry::start(&stuck).unwrap();
     let line = "x".repeat(1000);
     tracing::dispatcher::with_default(&telemetry.dispatch(), || (0..5000).for_each(|_| tracing::info!("{line}")));

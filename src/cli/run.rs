@@ -1,0 +1,170 @@
+//! `run`: from the arguments to a running engine, and the words on the way.
+
+use std::io::IsTerminal;
+
+use super::args::Run;
+use super::exit::Exit;
+use super::sources::{self, SourceError};
+use super::words::Wording;
+use super::{say, serve};
+use crate::frontend::{Colour, Format, Loaded, Options, Source, headline, load, render, xray};
+use crate::model::config::Config;
+use crate::shape::{Kind, Plain, Severity};
+use crate::telemetry::{Setup, Telemetry};
+
+/// `run`, `--test` and `--dump`.
+pub fn run(args: &Run) -> Exit {
+    let mut loaded = match gather(args) {
+        Ok((loaded, notes)) => {
+            // `--dump` prints nothing but the configuration.
+            if !args.dump {
+                greet(wording(&loaded), &notes);
+            }
+            loaded
+        }
+        Err(error) => {
+            let wording = wording_of_name(args);
+            greet(wording, &[]);
+            say::out(wording.refused(&error.to_string(), 0, args.test));
+            return Exit::Config;
+        }
+    };
+    let config = loaded.link();
+    if args.dump {
+        return dump(&loaded, config.is_some());
+    }
+    if !args.test {
+        refuse_what_cannot_run(&mut loaded);
+    }
+    match config.filter(|_| !loaded.failed()) {
+        None => refuse(&loaded, args.test),
+        Some(config) if args.test => test(&loaded, &config),
+        Some(config) => start(&loaded, config),
+    }
+}
+
+/// Everything that was named, read and understood, and what was chosen on the way.
+fn gather(args: &Run) -> Result<(Loaded, Vec<String>), SourceError> {
+    let gathered = sources::gather(args)?;
+    let format = args.format.as_deref().and_then(Format::of_word);
+    let named = gathered.texts.into_iter().map(|text| Source { name: text.name, bytes: text.bytes, format });
+    let env = |name: &str| std::env::var(name).ok();
+    Ok((load(named.collect(), &Options { strict: args.strict, env: &env }), gathered.notes))
+}
+
+fn greet(wording: Wording, notes: &[String]) {
+    wording.banner().into_iter().chain(notes.iter().cloned()).for_each(say::out);
+}
+
+/// What is read but has no runtime yet must not start: traffic would go another way than the configuration says.
+fn refuse_what_cannot_run(loaded: &mut Loaded) {
+    for problem in loaded.problems.iter_mut().filter(|problem| problem.kind == Kind::NotBuilt) {
+        problem.severity = Severity::Error;
+    }
+}
+
+/// Every problem with its excerpt, then the reason as the last line.
+fn refuse(loaded: &Loaded, test: bool) -> Exit {
+    say::out(render(&loaded.sources, &loaded.problems, colour()));
+    let wording = wording(loaded);
+    let (reason, more) = match loaded.first_error() {
+        Some((problem, more)) => {
+            // Panels show this line alone, so it has the place too; the TOML messages are fixed words.
+            let place = problem.span.and_then(|span| loaded.sources.place(span));
+            let place = place.filter(|_| wording == Wording::Xray);
+            let place = place.map(|(name, at)| format!("{name}:{}:{}: ", at.line, at.column)).unwrap_or_default();
+            (format!("{place}{}", problem.message), more)
+        }
+        None => ("the configuration cannot be used".to_owned(), 0),
+    };
+    say::out(wording.refused(&reason, more, test));
+    Exit::Config
+}
+
+/// All that can be known without opening a socket.
+fn test(loaded: &Loaded, config: &Config) -> Exit {
+    if !loaded.problems.is_empty() {
+        say::out(render(&loaded.sources, &loaded.problems, colour()));
+    }
+    match Setup::of(&config.log).and_then(|setup| setup.try_open()) {
+        Ok(()) => {
+            say::out("Configuration OK.");
+            Exit::Done
+        }
+        Err(error) => {
+            say::out(wording(loaded).refused(&error.to_string(), 0, true));
+            Exit::Config
+        }
+    }
+}
+
+/// Opens the logs, says there what was found in the configuration, and runs it.
+fn start(loaded: &Loaded, config: Config) -> Exit {
+    let wording = wording(loaded);
+    let telemetry = match Setup::of(&config.log).and_then(|setup| Telemetry::start(&setup)) {
+        Ok(telemetry) => telemetry,
+        Err(error) => {
+            say::out(wording.refused(&error.to_string(), 0, false));
+            return Exit::Config;
+        }
+    };
+    telemetry.install();
+    for problem in &loaded.problems {
+        let line = headline(&loaded.sources, problem);
+        match problem.severity {
+            Severity::Note => tracing::info!(target: "core", "{line}"),
+            _ => tracing::warn!(target: "core", "{line}"),
+        }
+    }
+    let ended = serve::until_told(config, wording);
+    // What the log still has comes before the reason, which must be the last line.
+    drop(telemetry);
+    match ended {
+        Ok(()) => Exit::Done,
+        Err(error) => {
+            say::out(wording.not_started(&error.to_string()));
+            Exit::Start
+        }
+    }
+}
+
+/// The merged configuration in Xray's JSON, with Xray's indent.
+fn dump(loaded: &Loaded, good: bool) -> Exit {
+    let Some(draft) = loaded.draft.as_ref().filter(|_| good) else {
+        return refuse(loaded, false);
+    };
+    let mut draft = draft.clone();
+    xray::write::prepare(&mut draft);
+    let value = serde_json::Value::from(&Plain::from(xray::write::write(&draft)));
+    let mut text = Vec::new();
+    let indent = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    match serde::Serialize::serialize(&value, &mut serde_json::Serializer::with_formatter(&mut text, indent)) {
+        Ok(()) => {
+            say::out(String::from_utf8_lossy(&text));
+            Exit::Done
+        }
+        Err(error) => {
+            say::out(wording(loaded).refused(&error.to_string(), 0, false));
+            Exit::Config
+        }
+    }
+}
+
+fn wording(loaded: &Loaded) -> Wording {
+    Wording::of(loaded.dialect)
+}
+
+/// The words for a configuration that could not even be read: by its name.
+fn wording_of_name(args: &Run) -> Wording {
+    let name = args.config.first().map(|name| name.to_string_lossy());
+    let given = args.format.as_deref().and_then(Format::of_word);
+    match given.or_else(|| name.and_then(|name| Format::of_name(&name))) {
+        Some(Format::Toml) => Wording::Own,
+        _ => Wording::Xray,
+    }
+}
+
+fn colour() -> Colour {
+    let wanted = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if wanted { Colour::Ansi } else { Colour::Plain }
+}
