@@ -1,1 +1,26 @@
-//! One file a protocol, client side.
+//! Where flows go out: one file for each protocol's client.
+//!
+//! An outbound gets a flow and gives a stream or an association. What it needs of the house (names, another outbound) it is
+//! given for the call; who chose it, and why, it does not know.
+
+mod blackhole;
+mod freedom;
+mod http;
+mod kind;
+mod lookup;
+mod loopback;
+mod names;
+mod rotation;
+mod socks;
+
+#[cfg(test)]
+mod testing;
+
+pub use blackhole::{Answer, Blackhole};
+pub use freedom::{Freedom, Redirect, SendThrough};
+pub use http::Http;
+pub use kind::Outbound;
+pub use lookup::{Lookup, Source};
+pub use loopback::{Loopback, Ring};
+pub use rotation::Rotation;
+pub use socks::{Server, Socks};

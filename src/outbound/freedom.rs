@@ -1,0 +1,161 @@
+//! Straight to the target.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use ipnet::IpNet;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::lookup::Lookup;
+use super::names::Named;
+use crate::addr::{Host, Target};
+use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Packets, Services, Stage};
+use crate::net::udp::Direct;
+use crate::net::{SocketOptions, tcp};
+use crate::proto::haproxy::{self, Form};
+
+/// The direct way.
+#[derive(Debug, Default)]
+pub struct Freedom {
+    /// Options of the sockets.
+    pub socket: SocketOptions,
+    /// How names become addresses.
+    pub lookup: Lookup,
+    /// Another target for all flows.
+    pub redirect: Redirect,
+    /// The local address.
+    pub through: SendThrough,
+    /// The header that tells the target who the client is.
+    pub header: Option<Form>,
+}
+
+/// Parts of the target that are replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Redirect {
+    /// Another host.
+    pub host: Option<Host>,
+    /// Another port.
+    pub port: Option<u16>,
+}
+
+/// Which local address a connection leaves from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SendThrough {
+    /// The kernel's choice.
+    #[default]
+    Any,
+    /// This one.
+    Ip(IpAddr),
+    /// Any one of a network, anew for each flow.
+    Net(IpNet),
+    /// The address at which the client reached us.
+    Origin,
+    /// The client's own, which needs a socket that may use foreign addresses.
+    Source,
+}
+
+/// Time for a connection (Xray's dial time-out).
+const LIMIT: Duration = Duration::from_secs(16);
+
+impl Freedom {
+    pub(super) async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
+        let target = self.redirect.apply(flow.destination());
+        let addresses = self.lookup.addresses(cx, &target).await?;
+        let dialed = match self.through.address(flow) {
+            None => tcp::dial(&addresses, &self.socket, LIMIT).await,
+            bind => {
+                let socket = SocketOptions { bind, ..self.socket.clone() };
+                Box::pin(tcp::dial(&addresses, &socket, LIMIT)).await
+            }
+        };
+        let mut stream = dialed.map_err(|error| blamed(Stage::Dial, error))?;
+        self.open(&mut stream, flow, first).await.map_err(|error| blamed(Stage::Handshake, error))?;
+        Ok(Box::new(stream))
+    }
+
+    /// Header and first bytes leave together.
+    async fn open(&self, stream: &mut TcpStream, flow: &Flow, first: &[u8]) -> io::Result<()> {
+        let Some(form) = self.header else { return stream.write_all(first).await };
+        let header = haproxy::header(form, flow.source, stream.peer_addr()?);
+        stream.write_all(&[&header[..], first].concat()).await
+    }
+
+    pub(super) fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> BoxPackets {
+        let bind = self.through.address(flow).or(self.socket.bind);
+        let socket = SocketOptions { bind, ..self.socket.clone() };
+        let named = Named::new(Direct::new(socket), Arc::clone(cx), self.lookup);
+        if self.redirect == Redirect::default() {
+            return Box::new(named);
+        }
+        Box::new(Redirected { inner: named, redirect: self.redirect.clone(), meant: None })
+    }
+}
+
+impl Redirect {
+    fn apply(&self, target: &Target) -> Target {
+        let host = self.host.as_ref().unwrap_or(&target.host).clone();
+        Target::new(host, self.port.unwrap_or(target.port))
+    }
+}
+
+impl SendThrough {
+    /// The local address for a flow; clients on Unix sockets have none to lend.
+    fn address(self, flow: &Flow) -> Option<IpAddr> {
+        let ip = match self {
+            Self::Any => return None,
+            Self::Ip(ip) => ip,
+            Self::Net(net) => random_of(net),
+            Self::Origin => flow.local.ip(),
+            Self::Source => flow.source.ip(),
+        };
+        Some(ip.to_canonical()).filter(|ip| !ip.is_unspecified())
+    }
+}
+
+fn random_of(net: IpNet) -> IpAddr {
+    match net {
+        IpNet::V4(net) => {
+            let host = rand::random::<u32>() & u32::from(net.hostmask());
+            Ipv4Addr::from(u32::from(net.network()) | host).into()
+        }
+        IpNet::V6(net) => {
+            let host = rand::random::<u128>() & u128::from(net.hostmask());
+            Ipv6Addr::from(u128::from(net.network()) | host).into()
+        }
+    }
+}
+
+fn blamed(stage: Stage, error: io::Error) -> DialError {
+    let blame = if tcp::is_ours(&error) { Blame::Us } else { Blame::Target };
+    DialError::new(stage, blame, error)
+}
+
+/// Datagrams that go elsewhere than they were meant for. Answers come as from where they were meant to go, since that is
+/// all the client knows.
+struct Redirected<P> {
+    inner: P,
+    redirect: Redirect,
+    meant: Option<Target>,
+}
+
+impl<P: Packets> Packets for Redirected<P> {
+    fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
+        let from = ready!(self.inner.poll_recv(cx, buf))?;
+        Poll::Ready(Ok(self.meant.clone().unwrap_or(from)))
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
+        if self.meant.as_ref() != Some(peer) {
+            self.meant = Some(peer.clone());
+        }
+        self.inner.poll_send(cx, payload, &self.redirect.apply(peer))
+    }
+}
+
+#[cfg(test)]
+mod tests;

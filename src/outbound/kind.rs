@@ -1,0 +1,95 @@
+//! The kinds of outbound, and one match a question.
+
+use std::sync::Arc;
+
+use super::blackhole::Blackhole;
+use super::freedom::Freedom;
+use super::http::Http;
+use super::loopback::Loopback;
+use super::socks::Socks;
+use crate::addr::Network;
+use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services, Stage};
+
+/// A way out.
+#[derive(Debug)]
+pub enum Outbound {
+    /// Nowhere.
+    Blackhole(Blackhole),
+    /// Straight to the target.
+    Freedom(Freedom),
+    /// Through an HTTP proxy.
+    Http(Http),
+    /// Back to the rules.
+    Loopback(Loopback),
+    /// Through a SOCKS server.
+    Socks(Socks),
+}
+
+impl Outbound {
+    /// A stream to the flow's destination; `first` leaves with the protocol's opening where that is allowed, else right
+    /// behind it.
+    ///
+    /// # Errors
+    /// [`DialError`] says where it failed, and through whose fault.
+    pub async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
+        match self {
+            Self::Blackhole(kind) => kind.connect(),
+            Self::Freedom(kind) => kind.connect(cx, flow, first).await,
+            // Boxed where a handshake makes the future large: the direct way should not carry that along.
+            Self::Http(kind) => Box::pin(kind.connect(cx, flow, first)).await,
+            Self::Loopback(kind) => kind.connect(cx, flow, first).await,
+            Self::Socks(kind) => Box::pin(kind.connect(cx, flow, first)).await,
+        }
+    }
+
+    /// An association for the flow. The house is shared with it, since it meets new names for as long as it lives.
+    ///
+    /// # Errors
+    /// As [`Outbound::connect`].
+    pub async fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> Result<BoxPackets, DialError> {
+        match self {
+            Self::Blackhole(kind) => Ok(kind.associate()),
+            Self::Freedom(kind) => Ok(kind.associate(cx, flow)),
+            Self::Http(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
+            Self::Loopback(kind) => kind.associate(&**cx, flow).await,
+            Self::Socks(kind) => Box::pin(kind.associate(&**cx)).await,
+        }
+    }
+
+    /// Whether flows of this kind can leave here at all.
+    #[must_use]
+    pub fn carries(&self, network: Network) -> bool {
+        match self {
+            Self::Blackhole(_) | Self::Freedom(_) | Self::Loopback(_) | Self::Socks(_) => true,
+            Self::Http(_) => network != Network::Udp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbound::blackhole::Answer;
+    use crate::outbound::testing::{House, flow};
+
+    /// Flows are tasks, so what they wait for must be able to move between threads.
+    #[tokio::test]
+    async fn the_futures_are_send_and_the_direct_one_is_small() {
+        fn send<T: Send>(future: T) -> T {
+            future
+        }
+        let outbound = Outbound::Freedom(Freedom::default());
+        let (house, flow): (Arc<dyn Services>, _) = (Arc::new(House::default()), flow("10.0.0.1:1"));
+        let size = size_of_val(&send(outbound.connect(&*house, &flow, b"")));
+        assert!(size <= 2048, "{size} bytes");
+        let hole = Outbound::Blackhole(Blackhole::new(Answer::None));
+        assert!(send(hole.associate(&house, &flow)).await.is_ok());
+    }
+
+    #[test]
+    fn datagrams_do_not_leave_by_http() {
+        let dialer = crate::transport::Dialer::raw(Default::default(), Default::default());
+        let http = Outbound::Http(Http::new(dialer, Vec::new(), Vec::new()));
+        assert!(!http.carries(Network::Udp) && http.carries(Network::Tcp));
+    }
+}

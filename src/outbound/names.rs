@@ -1,0 +1,183 @@
+//! Datagrams to names: each name is looked up once an association, and what is sent meanwhile waits, within bounds.
+//!
+//! A lookup must not hold up datagrams to other targets, so sending never waits for one: lookups run while the association
+//! is polled for other reasons, and what waited is sent when the answer is there.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+
+use super::lookup::Lookup;
+use crate::addr::{DomainName, Host, Target};
+use crate::flow::{BoxFuture, Packets, Services};
+
+/// An association that takes names as well as addresses.
+pub(super) struct Named<P> {
+    inner: P,
+    house: Arc<dyn Services>,
+    lookup: Lookup,
+    names: HashMap<DomainName, State>,
+    /// What waited and can leave now; a socket that was opened a moment ago does not take it at once.
+    ready: VecDeque<(Bytes, Target)>,
+}
+
+enum State {
+    Known(IpAddr),
+    Unknown,
+    Asked { answer: BoxFuture<'static, Option<IpAddr>>, waiting: Vec<(Bytes, u16)> },
+}
+
+/// Names of one association; beyond this it forgets all that are answered.
+const NAMES: usize = 256;
+/// Lookups at a time.
+const ASKED: usize = 32;
+/// Datagrams that wait for one name. A resolver answers within a few retransmissions of whoever sends them.
+const WAITING: usize = 8;
+
+impl<P: Packets> Named<P> {
+    pub(super) fn new(inner: P, house: Arc<dyn Services>, lookup: Lookup) -> Self {
+        Self { inner, house, lookup, names: HashMap::new(), ready: VecDeque::new() }
+    }
+
+    fn asked(&self) -> usize {
+        self.names.values().filter(|state| matches!(state, State::Asked { .. })).count()
+    }
+
+    fn ask(&mut self, name: &DomainName, payload: &[u8], port: u16) {
+        if self.names.len() >= NAMES {
+            self.names.retain(|_, state| matches!(state, State::Asked { .. }));
+        }
+        if self.asked() >= ASKED {
+            return;
+        }
+        let answer = self.lookup.first(Arc::clone(&self.house), name.clone());
+        let waiting = vec![(Bytes::copy_from_slice(payload), port)];
+        self.names.insert(name.clone(), State::Asked { answer: Box::pin(answer), waiting });
+    }
+
+    /// Takes the answers that came, and sends what waited for them.
+    fn poll_answers(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        for (name, state) in &mut self.names {
+            let State::Asked { answer, waiting } = state else { continue };
+            let Poll::Ready(found) = answer.as_mut().poll(cx) else { continue };
+            if found.is_none() {
+                tracing::debug!(%name, "datagrams to a name without addresses are dropped");
+            }
+            if let Some(ip) = found {
+                let there = |(payload, port)| (payload, SocketAddr::new(ip, port).into());
+                self.ready.extend(waiting.drain(..).map(there));
+            }
+            *state = found.map_or(State::Unknown, State::Known);
+        }
+        while let Some((payload, peer)) = self.ready.front() {
+            if self.inner.poll_send(cx, payload, peer)?.is_pending() {
+                break;
+            }
+            self.ready.pop_front();
+        }
+        Ok(())
+    }
+}
+
+impl<P: Packets> Packets for Named<P> {
+    fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
+        self.poll_answers(cx)?;
+        self.inner.poll_recv(cx, buf)
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
+        let Host::Domain(name) = &peer.host else { return self.inner.poll_send(cx, payload, peer) };
+        match self.names.get_mut(name) {
+            Some(State::Known(ip)) => {
+                let at = SocketAddr::new(*ip, peer.port);
+                return self.inner.poll_send(cx, payload, &at.into());
+            }
+            Some(State::Unknown) => {}
+            Some(State::Asked { waiting, .. }) if waiting.len() < WAITING => {
+                waiting.push((Bytes::copy_from_slice(payload), peer.port));
+            }
+            Some(State::Asked { .. }) => {}
+            None => self.ask(name, payload, peer.port),
+        }
+        // A lookup that has its answer at once sends at once; all others are polled with the reading half.
+        Poll::Ready(self.poll_answers(cx))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tokio::net::UdpSocket;
+
+    use super::*;
+    use crate::flow::{recv, send};
+    use crate::net::udp::Direct;
+    use crate::net::{Families, SocketOptions};
+    use crate::outbound::lookup::Source;
+    use crate::outbound::testing::House;
+
+    fn named(house: House) -> Named<Direct> {
+        let lookup = Lookup { source: Source::Dns, families: Families::Any };
+        Named::new(Direct::new(SocketOptions::default()), Arc::new(house), lookup)
+    }
+
+    #[tokio::test]
+    async fn datagrams_to_a_name_arrive_and_answers_come_from_its_address() {
+        let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let at = far.local_addr().unwrap();
+        let mut packets = named(House::knowing("a.example", &["127.0.0.1"]));
+        let target = format!("a.example:{}", at.port()).parse().unwrap();
+        for _ in 0..2 {
+            send(&mut packets, b"ask", &target).await.unwrap();
+            let answering = async {
+                let (len, from) = far.recv_from(&mut [0; 8]).await.unwrap();
+                assert_eq!(len, 3);
+                far.send_to(b"tell", from).await.unwrap();
+            };
+            let mut buf = BytesMut::new();
+            let (from, ()) = tokio::join!(recv(&mut packets, &mut buf), answering);
+            assert_eq!((from.unwrap(), &buf[..]), (at.into(), &b"tell"[..]));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slow_lookup_holds_up_nobody_and_keeps_a_bounded_queue() {
+        let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let port = far.local_addr().unwrap().port();
+        let (house, answer) = House::slow("a.example", &["127.0.0.1"]);
+        let mut packets = named(house);
+        let slow: Target = format!("a.example:{port}").parse().unwrap();
+        for n in 0..2 * WAITING {
+            send(&mut packets, &[u8::try_from(n).unwrap()], &slow).await.unwrap();
+        }
+        send(&mut packets, b"other", &far.local_addr().unwrap().into()).await.unwrap();
+        let mut room = [0; 8];
+        assert_eq!(far.recv(&mut room).await.unwrap(), 5);
+        answer.send(()).unwrap();
+        let mut buf = BytesMut::new();
+        let heard = async {
+            let mut from = None;
+            for n in 0..WAITING {
+                let (len, at) = far.recv_from(&mut room).await.unwrap();
+                assert_eq!((len, room[0]), (1, u8::try_from(n).unwrap()));
+                from = Some(at);
+            }
+            far.send_to(b"end", from.unwrap()).await.unwrap();
+        };
+        let (_, received) = tokio::join!(heard, recv(&mut packets, &mut buf));
+        assert!(received.is_ok() && &buf[..] == b"end");
+    }
+
+    #[tokio::test]
+    async fn a_name_without_addresses_swallows_and_names_are_bounded() {
+        let mut packets = named(House::default());
+        for n in 0..2 * NAMES {
+            send(&mut packets, b"x", &format!("n{n}.example:1").parse().unwrap()).await.unwrap();
+        }
+        assert!(packets.names.len() <= NAMES);
+    }
+}

@@ -1,0 +1,210 @@
+//! Through a SOCKS5 server, streams and datagrams.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+
+use super::rotation::{Rotation, no_server, pass_over};
+use crate::addr::{DomainName, Host, Target};
+use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Half, Packets, Services, Stage};
+use crate::net::udp::Direct;
+use crate::net::{Bounds, DriveError, boxed, drive};
+use crate::proto::socks::{Client, Command, Login, Refused, read_datagram, write_header};
+use crate::transport::Dialer;
+
+/// A SOCKS5 client.
+#[derive(Debug)]
+pub struct Socks {
+    dialer: Dialer,
+    servers: Rotation<Server>,
+}
+
+/// A proxy server with the login for it.
+#[derive(Clone)]
+pub struct Server {
+    /// Where it is.
+    pub address: Target,
+    /// User and password.
+    pub login: Option<(String, String)>,
+}
+
+/// Time for the handshake once the connection stands.
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(16);
+
+impl Socks {
+    /// Connections take turns over the servers.
+    #[must_use]
+    pub fn new(dialer: Dialer, servers: Vec<Server>) -> Self {
+        Self { dialer, servers: Rotation::new(servers) }
+    }
+
+    pub(super) async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
+        let mut failed = no_server();
+        for server in self.servers.turn() {
+            match self.ask(cx, server, Command::Connect, flow.destination()).await {
+                Ok(granted) => return begun(granted.io, granted.held, first).await,
+                Err(error) => failed = pass_over(error)?,
+            }
+        }
+        Err(failed)
+    }
+
+    pub(super) async fn associate(&self, cx: &dyn Services) -> Result<BoxPackets, DialError> {
+        let mut failed = no_server();
+        for server in self.servers.turn() {
+            match self.associate_with(cx, server).await {
+                Ok(packets) => return Ok(Box::new(packets)),
+                Err(error) => failed = pass_over(error)?,
+            }
+        }
+        Err(failed)
+    }
+
+    async fn associate_with(&self, cx: &dyn Services, server: &Server) -> Result<Relayed, DialError> {
+        let nobody = Target::new(Host::Ip(IpAddr::from([0; 4])), 0);
+        let granted = self.ask(cx, server, Command::Associate, &nobody).await?;
+        // Asked before waiting: a stream may move between threads, but not be looked at by two.
+        let peer = granted.io.raw(Half::Read).and_then(|socket| socket.peer_addr().ok());
+        let relay = self.relay(cx, server, granted.bound, peer.map(|at| at.ip())).await?;
+        let way = Direct::new(self.dialer.socket().clone());
+        Ok(Relayed { way, control: granted.io, relay, out: Vec::new() })
+    }
+
+    async fn ask(
+        &self,
+        cx: &dyn Services,
+        server: &Server,
+        command: Command,
+        target: &Target,
+    ) -> Result<Granted, DialError> {
+        let mut io = self.dialer.connect(cx, &server.address, Blame::Server).await?;
+        let mut held = BytesMut::new();
+        let login = server.login.as_ref().map(|(user, password)| Login { user, password });
+        let mut client = Client::new(command, target, login);
+        match drive(&mut io, &mut held, &mut client, Bounds::within(HANDSHAKE)).await {
+            Ok(Ok(bound)) => Ok(Granted { io, held, bound }),
+            Ok(Err(refused)) => Err(answered(refused)),
+            Err(error) => Err(shaken(error)),
+        }
+    }
+
+    /// Where datagrams go. Servers that say "any address" mean their own; the port alone is news then.
+    async fn relay(
+        &self,
+        cx: &dyn Services,
+        server: &Server,
+        bound: Option<Target>,
+        peer: Option<IpAddr>,
+    ) -> Result<Target, DialError> {
+        let no = || DialError::server(Stage::Answer, io::ErrorKind::AddrNotAvailable);
+        let bound = bound.ok_or_else(no)?;
+        let host = match (bound.host, peer) {
+            (Host::Ip(ip), Some(peer)) if ip.is_unspecified() => peer.into(),
+            (Host::Ip(ip), None) if ip.is_unspecified() => server.address.host.clone(),
+            (host, _) => host,
+        };
+        match host {
+            Host::Ip(_) => Ok(Target::new(host, bound.port)),
+            Host::Domain(name) => self.first(cx, &name, bound.port).await,
+        }
+    }
+
+    async fn first(&self, cx: &dyn Services, name: &DomainName, port: u16) -> Result<Target, DialError> {
+        let found = self.dialer.families().pick(&cx.resolve(name).await?, port);
+        let first = found.first().ok_or_else(|| DialError::server(Stage::Resolve, io::ErrorKind::AddrNotAvailable))?;
+        Ok((*first).into())
+    }
+}
+
+/// What a server granted.
+struct Granted {
+    io: BoxStream,
+    held: BytesMut,
+    bound: Option<Target>,
+}
+
+/// The tunnel, once the first bytes went into it.
+pub(super) async fn begun(mut io: BoxStream, held: BytesMut, first: &[u8]) -> Result<BoxStream, DialError> {
+    if !first.is_empty() {
+        let sent = async {
+            io.write_all(first).await?;
+            io.flush().await
+        };
+        sent.await.map_err(|error| DialError::server(Stage::Answer, error))?;
+    }
+    Ok(boxed(io, held))
+}
+
+fn answered(refused: Refused) -> DialError {
+    let blame = if refused.is_about_target() { Blame::Target } else { Blame::Server };
+    DialError::new(Stage::Answer, blame, io::Error::new(io::ErrorKind::ConnectionRefused, refused))
+}
+
+pub(super) fn shaken(error: DriveError) -> DialError {
+    DialError::server(Stage::Handshake, error)
+}
+
+/// Datagrams by way of the server's relay. The control connection is kept, and its end is the association's.
+struct Relayed {
+    way: Direct,
+    control: BoxStream,
+    relay: Target,
+    out: Vec<u8>,
+}
+
+impl Relayed {
+    fn poll_control(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let mut scrap = [0; 256];
+        loop {
+            let mut read = ReadBuf::new(&mut scrap);
+            match ready!(Pin::new(&mut self.control).poll_read(cx, &mut read)) {
+                Ok(()) if read.filled().is_empty() => return Poll::Ready(io::ErrorKind::UnexpectedEof.into()),
+                Ok(()) => {}
+                Err(error) => return Poll::Ready(error),
+            }
+        }
+    }
+}
+
+impl Packets for Relayed {
+    fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
+        if let Poll::Ready(end) = self.poll_control(cx) {
+            return Poll::Ready(Err(end));
+        }
+        loop {
+            buf.clear();
+            let from = ready!(self.way.poll_recv(cx, buf))?;
+            if from != self.relay {
+                continue;
+            }
+            let Ok((peer, payload)) = read_datagram(buf) else { continue };
+            let header = buf.len() - payload.len();
+            buf.advance(header);
+            return Poll::Ready(Ok(peer));
+        }
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
+        self.out.clear();
+        write_header(peer, &mut self.out);
+        self.out.extend_from_slice(payload);
+        self.way.poll_send(cx, &self.out, &self.relay)
+    }
+}
+
+/// Without the login.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let login = if self.login.is_some() { "***@" } else { "" };
+        write!(f, "{login}{}", self.address)
+    }
+}
+
+#[cfg(test)]
+mod tests;
