@@ -1,1 +1,21 @@
-//! One configuration written as another: Xray JSON to TOML and back, with an account of every key.
+//! Xray's JSON to our TOML, and back, with a word on every key.
+//!
+//! A conversion that silently loses something is worse than none. So every key of the input ends in one class, and the
+//! text that was written is loaded again and must mean the same; a difference is our mistake, and nothing is written.
+
+mod args;
+mod batch;
+mod compare;
+mod convert;
+mod keys;
+mod notes;
+mod output;
+mod report;
+mod run;
+
+pub use args::{ConvertArgs, ReportForm};
+pub use convert::{Converted, Failure, Options, To, convert};
+pub use keys::KeyReport;
+pub use output::{OutputError, Written, write};
+pub use report::{ConvertReport, Counts};
+pub use run::run;

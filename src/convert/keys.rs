@@ -1,0 +1,118 @@
+//! What became of every key of the input.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::frontend::{Change, Loaded, Sources};
+use crate::shape::{Class, Mark, Node, Span, Value};
+
+/// One key of the input that holds a value, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KeyReport {
+    /// Its file.
+    pub file: String,
+    /// Line of the value, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// The path in its own file.
+    pub path: String,
+    /// What became of it.
+    pub class: Class,
+    /// Why, or into what; empty where there is nothing to say.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Whether it is a note of people (`remarks`, `_comment`), which nothing is lost by.
+    #[serde(skip)]
+    pub quiet: bool,
+}
+
+impl KeyReport {
+    /// Whether the output says less than the input did.
+    #[must_use]
+    pub fn lost(&self) -> bool {
+        !self.quiet && matches!(self.class, Class::Approximated | Class::Dropped | Class::Unknown)
+    }
+}
+
+/// Classifies the keys of all files. A key is whatever holds a value: text, number, list of those, empty table. Tables are
+/// not counted beside what is in them.
+#[must_use]
+pub fn classify(loaded: &Loaded, changes: &[Change]) -> Vec<KeyReport> {
+    let mut marks: HashMap<Span, Mark> = HashMap::new();
+    for mark in &loaded.marks {
+        marks.insert(mark.span, mark.clone());
+    }
+    for change in changes {
+        if let Some(span) = change.span {
+            let mark = Mark { span, path: String::new(), class: change.class, why: change.why.clone() };
+            marks.insert(span, mark);
+        }
+    }
+    let mut walk = Walk { sources: &loaded.sources, marks, path: String::new(), keys: vec![] };
+    for file in &loaded.sources.files {
+        if let Some(tree) = &file.tree {
+            walk.node(tree, None, false);
+        }
+    }
+    walk.keys
+}
+
+struct Walk<'l> {
+    sources: &'l Sources,
+    marks: HashMap<Span, Mark>,
+    path: String,
+    keys: Vec<KeyReport>,
+}
+
+impl Walk<'_> {
+    /// `above` is the mark of the nearest table or list around that has one.
+    fn node(&mut self, node: &Node, above: Option<&Mark>, quiet: bool) {
+        let own = self.marks.get(&node.span).cloned();
+        let around = own.as_ref().or(above);
+        let before = self.path.len();
+        match &node.value {
+            Value::Map(entries) if !entries.is_empty() => {
+                for entry in entries {
+                    if !self.path.is_empty() {
+                        self.path.push('.');
+                    }
+                    self.path.push_str(&entry.key);
+                    let note = entry.key.starts_with(['_', '$']) || entry.key.eq_ignore_ascii_case("remarks");
+                    self.node(&entry.node, around, quiet || note);
+                    self.path.truncate(before);
+                }
+            }
+            Value::List(items) if items.iter().any(|item| matches!(item.value, Value::Map(_))) => {
+                if items.iter().any(|item| !matches!(item.value, Value::Map(_))) {
+                    self.leaf(node, around, quiet);
+                }
+                for (n, item) in items.iter().enumerate().filter(|(_, item)| matches!(item.value, Value::Map(_))) {
+                    self.path.push_str(&format!("[{n}]"));
+                    self.node(item, around, quiet);
+                    self.path.truncate(before);
+                }
+            }
+            _ => self.leaf(node, around, quiet),
+        }
+    }
+
+    fn leaf(&mut self, node: &Node, mark: Option<&Mark>, quiet: bool) {
+        let Some((file, place)) = self.sources.place(node.span) else { return };
+        let (class, why) = match mark {
+            Some(mark) => (mark.class, mark.why.clone()),
+            None if node.is_null() => (Class::Default, "the same as leaving the key out".to_owned()),
+            None => (Class::Kept, String::new()),
+        };
+        self.keys.push(KeyReport {
+            file: file.to_owned(),
+            line: place.line,
+            column: place.column,
+            path: self.path.clone(),
+            class,
+            why,
+            quiet,
+        });
+    }
+}
