@@ -35,7 +35,9 @@ pub fn run(folder: &Path, args: &ConvertArgs<'_>, out: &mut dyn Write, err: &mut
         let _ = writeln!(err, "the folder {} holds no configuration ({})", folder.display(), ENDINGS.join(", "));
         return FAILED;
     }
-    if !args.check && let Err(error) = std::fs::create_dir_all(target) {
+    if !args.check
+        && let Err(error) = std::fs::create_dir_all(target)
+    {
         let _ = writeln!(err, "cannot make the folder {}: {error}", target.display());
         return FAILED;
     }

@@ -221,14 +221,14 @@ const SHOWN: usize = 40;
 
 /// The head of the output tells what it says less than the input.
 fn head(keys: &[KeyReport]) -> Vec<Note> {
-    let lost: Vec<&KeyReport> = keys.iter().filter(|key| key.lost()).collect();
+    let lost = keys::decided(keys.iter().filter(|key| key.lost()));
     if lost.is_empty() {
         return vec![];
     }
     let mut lines = vec!["Not the same as in the file this was converted from:".to_owned()];
     for key in lost.iter().take(SHOWN) {
         let why = if key.why.is_empty() { report::usual(key.class) } else { &key.why };
-        lines.push(format!("- {} ({}): {why}", key.path, report::word(key.class)));
+        lines.push(format!("- {} ({}): {why}", key.decided, report::word(key.class)));
     }
     if lost.len() > SHOWN {
         lines.push(format!("- and {} more", lost.len() - SHOWN));

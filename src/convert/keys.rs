@@ -1,6 +1,6 @@
 //! What became of every key of the input.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -26,6 +26,9 @@ pub struct KeyReport {
     /// Whether it is a note of people (`remarks`, `_comment`), which nothing is lost by.
     #[serde(skip)]
     pub quiet: bool,
+    /// The path of the key or table that the class was given to: a dropped table is told once.
+    #[serde(skip)]
+    pub decided: String,
 }
 
 impl KeyReport {
@@ -50,7 +53,7 @@ pub fn classify(loaded: &Loaded, changes: &[Change]) -> Vec<KeyReport> {
             marks.insert(span, mark);
         }
     }
-    let mut walk = Walk { sources: &loaded.sources, marks, path: String::new(), keys: vec![] };
+    let mut walk = Walk { sources: &loaded.sources, marks: &marks, path: String::new(), keys: vec![] };
     for file in &loaded.sources.files {
         if let Some(tree) = &file.tree {
             walk.node(tree, None, false);
@@ -59,19 +62,24 @@ pub fn classify(loaded: &Loaded, changes: &[Change]) -> Vec<KeyReport> {
     walk.keys
 }
 
+/// The paths of items that a class was given to, each once, with one of its keys.
+pub fn decided<'k>(keys: impl IntoIterator<Item = &'k KeyReport>) -> Vec<&'k KeyReport> {
+    let mut seen = HashSet::new();
+    keys.into_iter().filter(|key| seen.insert((&key.file, &key.decided))).collect()
+}
+
 struct Walk<'l> {
     sources: &'l Sources,
-    marks: HashMap<Span, Mark>,
+    marks: &'l HashMap<Span, Mark>,
     path: String,
     keys: Vec<KeyReport>,
 }
 
 impl Walk<'_> {
     /// `above` is the mark of the nearest table or list around that has one.
-    fn node(&mut self, node: &Node, above: Option<&Mark>, quiet: bool) {
-        let own = self.marks.get(&node.span).cloned();
-        let around = own.as_ref().or(above);
+    fn node(&mut self, node: &Node, above: Option<(&Mark, usize)>, quiet: bool) {
         let before = self.path.len();
+        let around = self.marks.get(&node.span).map(|mark| (mark, before)).or(above);
         match &node.value {
             Value::Map(entries) if !entries.is_empty() => {
                 for entry in entries {
@@ -98,12 +106,14 @@ impl Walk<'_> {
         }
     }
 
-    fn leaf(&mut self, node: &Node, mark: Option<&Mark>, quiet: bool) {
+    fn leaf(&mut self, node: &Node, mark: Option<(&Mark, usize)>, quiet: bool) {
         let Some((file, place)) = self.sources.place(node.span) else { return };
-        let (class, why) = match mark {
-            Some(mark) => (mark.class, mark.why.clone()),
-            None if node.is_null() => (Class::Default, "the same as leaving the key out".to_owned()),
-            None => (Class::Kept, String::new()),
+        let (class, why, decided) = match mark {
+            _ if node.is_null() => {
+                (Class::Default, "null is the same as leaving the key out".to_owned(), self.path.len())
+            }
+            Some((mark, decided)) => (mark.class, mark.why.clone(), decided),
+            None => (Class::Kept, String::new(), self.path.len()),
         };
         self.keys.push(KeyReport {
             file: file.to_owned(),
@@ -113,6 +123,7 @@ impl Walk<'_> {
             class,
             why,
             quiet,
+            decided: self.path[..decided].to_owned(),
         });
     }
 }

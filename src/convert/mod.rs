@@ -17,5 +17,9 @@ pub use args::{ConvertArgs, ReportForm};
 pub use convert::{Converted, Failure, Options, To, convert};
 pub use keys::KeyReport;
 pub use output::{OutputError, Written, write};
-pub use report::{ConvertReport, Counts};
+pub use report::{ConvertReport, Counts, remarkable, summary, table};
 pub use run::run;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -108,7 +108,8 @@ impl Finder<'_> {
         let before = around.members.iter().filter(|m| m.end <= at.start).max_by_key(|m| m.end);
         let after = around.members.iter().filter(|m| m.start >= at.end).min_by_key(|m| m.start);
         let beside = before.filter(|m| !comment.own_line && self.line(m.end) == self.line(at.start));
-        if let Some(value) = beside.or(after) {
+        let apart = before.is_some() && comment.own_line && after.is_some_and(|m| self.is_apart(comment, m.start, all));
+        if let Some(value) = beside.or(after.filter(|_| !apart)) {
             return (self.anchor(value, true).or_else(|| self.anchor(around, true)), true);
         }
         match before {
@@ -122,25 +123,22 @@ impl Finder<'_> {
         }
     }
 
+    /// Whether an empty line stands between a comment, with those that follow it at once, and what comes next.
+    fn is_apart(&self, comment: &Comment, next: u32, all: &[Comment]) -> bool {
+        let mut line = self.line(comment.span.end);
+        for other in all.iter().filter(|c| c.span.start > comment.span.start && c.span.end <= next) {
+            if self.line(other.span.start) > line + 1 {
+                return true;
+            }
+            line = self.line(other.span.end);
+        }
+        self.line(next) > line + 1
+    }
+
     /// Comments on the first lines of a file, apart from what follows by an empty line, are the file's.
     fn is_head(&self, comment: &Comment, all: &[Comment]) -> bool {
         let first = self.root.members.iter().map(|m| m.start).min().unwrap_or(self.root.end);
-        if comment.span.end > first || self.root.own.start < comment.span.start && self.is_inside_braces(comment) {
-            return false;
-        }
-        let last = all.iter().filter(|c| c.span.end <= first).max_by_key(|c| c.span.end);
-        // The block that touches the first item is the item's.
-        let mut line = self.line(first);
-        for other in all.iter().rev().filter(|c| c.span.end <= first) {
-            if self.line(other.span.end) + 1 < line {
-                return comment.span.start <= other.span.start;
-            }
-            if other.span == comment.span {
-                return false;
-            }
-            line = self.line(other.span.start);
-        }
-        last.is_none()
+        comment.span.end <= first && !self.is_inside_braces(comment) && self.is_apart(comment, first, all)
     }
 
     /// In JSON and YAML flow style the root begins with a bracket; what stands behind it belongs to the members.

@@ -6,7 +6,7 @@ use comfy_table::{Table, presets};
 use serde::Serialize;
 
 use super::convert::{Converted, To};
-use super::keys::KeyReport;
+use super::keys::{self, KeyReport};
 use crate::frontend::Report;
 use crate::shape::Class;
 
@@ -70,7 +70,11 @@ impl Counts {
         let parts = self.named().into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}"));
         let parts: Vec<String> = parts.collect();
         let keys = if self.keys == 1 { "key" } else { "keys" };
-        if parts.is_empty() { format!("{} {keys}", self.keys) } else { format!("{} {keys}: {}", self.keys, parts.join(", ")) }
+        if parts.is_empty() {
+            format!("{} {keys}", self.keys)
+        } else {
+            format!("{} {keys}: {}", self.keys, parts.join(", "))
+        }
     }
 }
 
@@ -120,13 +124,13 @@ pub fn summary(converted: &Converted) -> String {
 /// A line for each key that did not simply come over, most serious last, with its reason.
 #[must_use]
 pub fn remarkable(converted: &Converted) -> String {
-    let mut keys: Vec<&KeyReport> =
-        converted.keys.iter().filter(|key| !matches!(key.class, Class::Kept | Class::Default)).collect();
+    let mut keys =
+        keys::decided(converted.keys.iter().filter(|key| !matches!(key.class, Class::Kept | Class::Default)));
     keys.sort_by_key(|key| key.class);
     let mut out = String::new();
     for key in keys {
         let why = if key.why.is_empty() { usual(key.class) } else { &key.why };
-        let (class, path) = (word(key.class), printable(&key.path));
+        let (class, path) = (word(key.class), printable(&key.decided));
         let _ = writeln!(out, "  {class} {path} ({}:{}:{}): {why}", key.file, key.line, key.column);
     }
     out

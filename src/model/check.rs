@@ -226,7 +226,7 @@ impl Linker<'_> {
 
     fn exact(&mut self, balancer: &Balancer, name: &Name, members: &mut Vec<LinkedMember>) {
         match self.outbounds.get(&name.tag) {
-            Some(id) => self.join(balancer, *id, &name.at, members),
+            Some(id) => self.join(balancer, *id, name, true, members),
             None => {
                 let message = format!("balancer {} references unknown outbound tag: {}", balancer.tag, name.tag);
                 let help = if self.balancers.contains_key(&name.tag) {
@@ -259,15 +259,15 @@ impl Linker<'_> {
             self.say(&name.at, Severity::Warning, Kind::Value, message).help = Some(help);
         }
         for (n, _) in hits {
-            self.join(balancer, OutboundId(u32::try_from(n).unwrap_or(u32::MAX)), &name.at, members);
+            self.join(balancer, OutboundId(u32::try_from(n).unwrap_or(u32::MAX)), name, false, members);
         }
     }
 
-    /// Adds a member, unless it can carry nothing.
-    fn join(&mut self, balancer: &Balancer, id: OutboundId, at: &Spot, members: &mut Vec<LinkedMember>) {
+    /// Adds a member, unless it can carry nothing. One that a prefix caught was not meant, so it is no error.
+    fn join(&mut self, balancer: &Balancer, id: OutboundId, name: &Name, exact: bool, members: &mut Vec<LinkedMember>) {
         let outbound = &self.draft.outbounds[id.index()];
         if matches!(outbound.kind, OutboundKind::Blackhole(_)) && outbound.probe_target().is_none() {
-            let (severity, what) = if self.dialect == Dialect::Toml {
+            let (severity, what) = if self.dialect == Dialect::Toml && exact {
                 (Severity::Error, "so it cannot be balanced")
             } else {
                 (Severity::Warning, "so it is left out")
@@ -275,7 +275,7 @@ impl Linker<'_> {
             // The first users' words, which say the same of every member without a server.
             let why = "has no upstream a TCP health probe can reach";
             let message = format!("balancer {}: outbound {} {why}, {what}", balancer.tag, outbound.tag);
-            self.say(at, severity, Kind::Conflict, message);
+            self.say(&name.at, severity, Kind::Conflict, message);
             return;
         }
         members.push(LinkedMember { tag: outbound.tag.clone(), outbound: id });

@@ -28,7 +28,10 @@ pub fn emit(root: &PlainMap, notes: &[Note]) -> String {
         out.text.push('\n');
     }
     out.body(root, &mut vec![]);
-    out.gap();
+    // Comments behind the last item and those of the end are one block, as they are when this text is read again.
+    if !out.text.lines().next_back().is_some_and(|line| line.starts_with('#')) {
+        out.gap();
+    }
     out.write_notes(|n| n.item.is_none() && !n.above, "");
     let mut text = out.text.trim_end().to_owned();
     text.push('\n');
