@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::convert::To;
+use super::conversion::To;
 use crate::frontend::Source;
 
 /// The report that is wanted on standard error.

@@ -9,10 +9,10 @@ use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::{ConvertArgs, ReportForm};
-use super::convert::{Options, convert, losses};
+use super::conversion::{Options, convert, losses};
 use super::output::{self, Written};
 use super::report::{ConvertReport, Counts};
-use super::run::{DONE, FAILED};
+use super::status::{DONE, FAILED};
 use crate::frontend::{Colour, LIMIT, Source, render};
 
 /// Endings of configurations.

@@ -68,6 +68,34 @@ pub fn decided<'k>(keys: impl IntoIterator<Item = &'k KeyReport>) -> Vec<&'k Key
     keys.into_iter().filter(|key| seen.insert((&key.file, &key.decided))).collect()
 }
 
+/// The word of a class.
+#[must_use]
+pub fn word(class: Class) -> &'static str {
+    match class {
+        Class::Kept => "kept",
+        Class::Rewritten => "rewritten",
+        Class::Default => "default",
+        Class::Approximated => "approximated",
+        Class::Dropped => "dropped",
+        Class::Unknown => "unknown",
+        Class::Invalid => "invalid",
+    }
+}
+
+/// What is said of a class where the reader gave no reason.
+#[must_use]
+pub fn usual(class: Class) -> &'static str {
+    match class {
+        Class::Kept => "as written",
+        Class::Rewritten => "in another form",
+        Class::Default => "what holds anyway",
+        Class::Approximated => "nearly the same",
+        Class::Dropped => "without effect",
+        Class::Unknown => "read by nobody",
+        Class::Invalid => "cannot be read",
+    }
+}
+
 struct Walk<'l> {
     sources: &'l Sources,
     marks: &'l HashMap<Span, Mark>,

@@ -6,15 +6,16 @@
 mod args;
 mod batch;
 mod compare;
-mod convert;
+mod conversion;
 mod keys;
 mod notes;
 mod output;
 mod report;
 mod run;
+mod status;
 
 pub use args::{ConvertArgs, ReportForm};
-pub use convert::{Converted, Failure, Options, To, convert};
+pub use conversion::{Converted, Failure, Options, To, convert};
 pub use keys::KeyReport;
 pub use output::{OutputError, Written, write};
 pub use report::{ConvertReport, Counts, remarkable, summary, table};

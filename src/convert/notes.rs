@@ -42,7 +42,7 @@ struct Hull {
     own: Span,
     start: u32,
     end: u32,
-    members: Vec<Hull>,
+    members: Vec<Self>,
 }
 
 impl Hull {
@@ -109,7 +109,7 @@ impl Finder<'_> {
         let after = around.members.iter().filter(|m| m.start >= at.end).min_by_key(|m| m.start);
         let beside = before.filter(|m| !comment.own_line && self.line(m.end) == self.line(at.start));
         let apart = before.is_some() && comment.own_line && after.is_some_and(|m| self.is_apart(comment, m.start, all));
-        if let Some(value) = beside.or(after.filter(|_| !apart)) {
+        if let Some(value) = beside.or_else(|| after.filter(|_| !apart)) {
             return (self.anchor(value, true).or_else(|| self.anchor(around, true)), true);
         }
         match before {

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use comfy_table::{Table, presets};
 use serde::Serialize;
 
-use super::convert::{Converted, To};
-use super::keys::{self, KeyReport};
+use super::conversion::{Converted, To};
+use super::keys::{self, KeyReport, usual, word};
 use crate::frontend::Report;
 use crate::shape::Class;
 
@@ -146,34 +146,6 @@ pub fn table(converted: &Converted) -> String {
         table.add_row([place, printable(&key.path), word(key.class).to_owned(), key.why.clone()]);
     }
     table.to_string()
-}
-
-/// The word of a class.
-#[must_use]
-pub fn word(class: Class) -> &'static str {
-    match class {
-        Class::Kept => "kept",
-        Class::Rewritten => "rewritten",
-        Class::Default => "default",
-        Class::Approximated => "approximated",
-        Class::Dropped => "dropped",
-        Class::Unknown => "unknown",
-        Class::Invalid => "invalid",
-    }
-}
-
-/// What is said of a class where the reader gave no reason.
-#[must_use]
-pub fn usual(class: Class) -> &'static str {
-    match class {
-        Class::Kept => "as written",
-        Class::Rewritten => "in another form",
-        Class::Default => "what holds anyway",
-        Class::Approximated => "nearly the same",
-        Class::Dropped => "without effect",
-        Class::Unknown => "read by nobody",
-        Class::Invalid => "cannot be read",
-    }
 }
 
 /// Keys are the user's own text: they must not steer a terminal.

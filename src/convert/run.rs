@@ -4,17 +4,11 @@ use std::io::Write;
 
 use super::args::{ConvertArgs, ReportForm};
 use super::batch;
-use super::convert::{Converted, Failure, Options, convert, losses};
+use super::conversion::{Converted, Failure, Options, convert, losses};
 use super::output::{self, Written};
 use super::report::{self, ConvertReport};
+use super::status::{CONFIG, DONE, FAILED};
 use crate::frontend::{Colour, render};
-
-/// All went well.
-pub(super) const DONE: u8 = 0;
-/// Something was lost under `--strict`, differs under `--check`, or could not be written.
-pub(super) const FAILED: u8 = 1;
-/// The input is no valid configuration.
-pub(super) const CONFIG: u8 = 23;
 
 /// Runs a conversion; returns the exit status.
 pub fn run(args: ConvertArgs<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u8 {
@@ -44,7 +38,7 @@ fn one(mut args: ConvertArgs<'_>, out: &mut dyn Write, err: &mut dyn Write) -> u
 }
 
 /// The status of a failed conversion.
-pub(super) fn failed(failure: &Failure) -> u8 {
+fn failed(failure: &Failure) -> u8 {
     match failure {
         Failure::Input => CONFIG,
         Failure::Unreadable(_) | Failure::Different(_) => FAILED,

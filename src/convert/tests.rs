@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::args::{ConvertArgs, ReportForm};
-use super::convert::To;
+use super::conversion::To;
 use super::run::run;
 use crate::frontend::Source;
 

@@ -3,7 +3,6 @@
 use super::compare;
 use super::keys::{self, KeyReport};
 use super::notes;
-use super::report;
 use crate::frontend::{self, Change, Loaded, Note, Source, Sources, emit_toml, find_secrets, settle, toml, xray};
 use crate::model::check::link;
 use crate::model::draft::Draft;
@@ -227,8 +226,8 @@ fn head(keys: &[KeyReport]) -> Vec<Note> {
     }
     let mut lines = vec!["Not the same as in the file this was converted from:".to_owned()];
     for key in lost.iter().take(SHOWN) {
-        let why = if key.why.is_empty() { report::usual(key.class) } else { &key.why };
-        lines.push(format!("- {} ({}): {why}", key.decided, report::word(key.class)));
+        let why = if key.why.is_empty() { keys::usual(key.class) } else { &key.why };
+        lines.push(format!("- {} ({}): {why}", key.decided, keys::word(key.class)));
     }
     if lost.len() > SHOWN {
         lines.push(format!("- and {} more", lost.len() - SHOWN));
