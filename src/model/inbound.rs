@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde_json::{Value as Json, json};
 
 use super::kinds::kinds;
-use super::protocol::{Dokodemo, HttpIn, SocksIn};
+use super::protocol::{Dokodemo, HttpIn, HysteriaIn, SocksIn, SsIn, TrojanIn, Tun, VlessIn, VmessIn, Wireguard};
 use super::sniffing::Sniffing;
 use super::stream::Stream;
 use crate::addr::{PortSet, Tag};
@@ -39,6 +39,20 @@ kinds! {
         Http(HttpIn) = "http" => "http";
         /// SOCKS and HTTP on one port.
         Socks(SocksIn) = "socks" | "mixed" => "socks" | "mixed";
+        /// Shadowsocks.
+        Shadowsocks(SsIn) = "shadowsocks" => "shadowsocks";
+        /// Trojan.
+        Trojan(TrojanIn) = "trojan" => "trojan";
+        /// VLESS.
+        Vless(VlessIn) = "vless" => "vless";
+        /// VMess.
+        Vmess(VmessIn) = "vmess" => "vmess";
+        /// WireGuard.
+        Wireguard(Wireguard) = "wireguard" => "wireguard";
+        /// Hysteria 2.
+        Hysteria(HysteriaIn) = "hysteria2" | "hysteria" | "hy2" => "hysteria" | "hysteria2" | "hy2";
+        /// A network device.
+        Tun(Tun) = "tun" => "tun";
     }
 }
 

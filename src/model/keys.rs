@@ -91,6 +91,65 @@ impl Field for UserId {
     }
 }
 
+/// A key of `N` bytes, as base64 of any form or as hexadecimal digits. It is written as it was read.
+#[derive(Debug, Clone)]
+pub struct KeyOf<const N: usize> {
+    bytes: Secret<Vec<u8>>,
+    text: Secret<String>,
+}
+
+impl<const N: usize> KeyOf<N> {
+    /// The `N` bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.expose()
+    }
+}
+
+impl<const N: usize> Default for KeyOf<N> {
+    fn default() -> Self {
+        Self { bytes: Secret::new(vec![0; N]), text: Secret::new(String::new()) }
+    }
+}
+
+impl<const N: usize> PartialEq for KeyOf<N> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl<const N: usize> Field for KeyOf<N> {
+    fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Self> {
+        cx.secrets.push(node.span);
+        let Some(text) = node.text() else {
+            cx.error(node, Kind::Type, format!("invalid type: {}, expected a key", node.describe(false)));
+            return None;
+        };
+        let bytes = if text.len() == 2 * N { hex(text).or_else(|| base64(text)) } else { base64(text) };
+        match bytes {
+            Some(bytes) if bytes.len() == N => {
+                Some(Self { bytes: Secret::new(bytes), text: Secret::new(text.to_owned()) })
+            }
+            Some(bytes) => {
+                cx.error(node, Kind::Value, format!("invalid key: needs {N} bytes, has {}", bytes.len()));
+                None
+            }
+            None => {
+                cx.error(node, Kind::Value, format!("invalid key: expected {N} bytes in base64"));
+                None
+            }
+        }
+    }
+
+    fn write(&self, _: Dialect) -> Plain {
+        Plain::Text(self.text.expose().clone())
+    }
+
+    fn shape(_: Dialect, _: &mut Defs) -> Json {
+        json!({ "type": "string", "x-secret": true })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

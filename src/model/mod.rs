@@ -23,3 +23,4 @@ pub mod services;
 pub mod sniffing;
 pub mod sockopt;
 pub mod stream;
+pub mod user;

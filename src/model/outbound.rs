@@ -7,7 +7,10 @@ use serde_json::{Value as Json, json};
 use super::fields::DomainStrategy;
 use super::kinds::kinds;
 use super::mux::Mux;
-use super::protocol::{Blackhole, Freedom, HttpAccount, HttpCommon, Loopback, SocksAccount, SocksCommon};
+use super::protocol::{
+    Blackhole, Dns, Freedom, HttpAccount, HttpCommon, HysteriaAccount, HysteriaCommon, Loopback, SocksAccount,
+    SocksCommon, SsAccount, TrojanAccount, VlessAccount, VmessAccount, Wireguard,
+};
 use super::server::Served;
 use super::stream::Stream;
 use crate::addr::{Tag, Target};
@@ -40,6 +43,9 @@ impl Outbound {
     /// Where a TCP probe goes: the first server, or [`Outbound::endpoint`]. Hysteria listens on UDP alone.
     #[must_use]
     pub fn probe_target(&self) -> Option<Target> {
+        if matches!(self.kind, OutboundKind::Hysteria(_)) {
+            return None;
+        }
         self.kind.servers().first().cloned().or_else(|| self.endpoint.clone())
     }
 }
@@ -72,12 +78,26 @@ kinds! {
         Freedom(Freedom) = "freedom" | "direct" => "freedom" | "direct";
         /// Swallows flows.
         Blackhole(Blackhole) = "blackhole" | "block" => "blackhole" | "block";
+        /// Answers DNS questions.
+        Dns(Dns) = "dns" => "dns";
         /// Routes flows again under another inbound's tag.
         Loopback(Loopback) = "loopback" => "loopback";
         /// HTTP proxy.
         Http(Served<HttpAccount, HttpCommon>) = "http" => "http";
         /// SOCKS proxy.
         Socks(Served<SocksAccount, SocksCommon>) = "socks" => "socks";
+        /// Shadowsocks.
+        Shadowsocks(Served<SsAccount>) = "shadowsocks" => "shadowsocks";
+        /// Trojan.
+        Trojan(Served<TrojanAccount>) = "trojan" => "trojan";
+        /// VLESS.
+        Vless(Served<VlessAccount>) = "vless" => "vless";
+        /// VMess.
+        Vmess(Served<VmessAccount>) = "vmess" => "vmess";
+        /// WireGuard.
+        Wireguard(Wireguard) = "wireguard" => "wireguard";
+        /// Hysteria 2.
+        Hysteria(Served<HysteriaAccount, HysteriaCommon>) = "hysteria2" | "hysteria" | "hy2" => "hysteria" | "hysteria2" | "hy2";
     }
 }
 
@@ -89,9 +109,14 @@ impl OutboundKind {
             served.servers.iter().map(super::server::Server::target).collect()
         }
         match self {
-            Self::Freedom(_) | Self::Blackhole(_) | Self::Loopback(_) => vec![],
+            Self::Freedom(_) | Self::Blackhole(_) | Self::Dns(_) | Self::Loopback(_) | Self::Wireguard(_) => vec![],
             Self::Http(o) => of(o),
             Self::Socks(o) => of(o),
+            Self::Shadowsocks(o) => of(o),
+            Self::Trojan(o) => of(o),
+            Self::Vless(o) => of(o),
+            Self::Vmess(o) => of(o),
+            Self::Hysteria(o) => of(o),
         }
     }
 }

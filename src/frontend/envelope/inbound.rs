@@ -2,7 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::schema;
+use super::schema::by_protocol;
+use super::written;
 use crate::addr::{PortSet, Tag};
 use crate::model::fields::ListOf;
 use crate::model::inbound::{Inbound, InboundKind, Listen};
@@ -79,7 +80,7 @@ pub fn write(inbound: &Inbound, dialect: Dialect) -> PlainMap {
     keys.write_to(dialect, &mut map);
     let word = inbound.kind.word(dialect);
     let settings = inbound.kind.write_settings(dialect, &mut PlainMap::default());
-    super::fill(&mut map, word, settings);
+    written::fill(&mut map, word, settings);
     map
 }
 
@@ -88,7 +89,7 @@ pub fn write(inbound: &Inbound, dialect: Dialect) -> PlainMap {
 pub fn schema(dialect: Dialect, defs: &mut Defs) -> Json {
     let keys = InboundKeys::keys(dialect, defs);
     let kinds = InboundKind::shapes(dialect, defs);
-    schema::by_protocol(dialect, &InboundKeys::doc(), &keys, kinds)
+    by_protocol(dialect, &InboundKeys::doc(), &keys, kinds)
 }
 
 /// V2Ray 3 wrote `domainOverride` on the inbound.

@@ -4,24 +4,7 @@
 pub mod inbound;
 pub mod outbound;
 mod schema;
-
-use crate::shape::{Plain, PlainMap};
-
-/// Puts the two keys that a record cannot write: `protocol` at its place behind the tag, `settings` before what follows it.
-fn fill(map: &mut PlainMap, word: &str, settings: PlainMap) {
-    for (key, value) in &mut map.entries {
-        if key == "protocol" {
-            *value = Plain::from(word);
-        }
-    }
-    if !settings.is_empty() {
-        let at = map.entries.iter().position(|(key, _)| AFTER.contains(&key.as_str())).unwrap_or(map.entries.len());
-        map.entries.insert(at, ("settings".to_owned(), settings.into()));
-    }
-}
-
-/// Tables that are written behind `settings`.
-const AFTER: &[&str] = &["servers", "stream", "streamSettings", "sniffing", "via", "proxySettings", "mux"];
+mod written;
 
 #[cfg(test)]
 mod tests;

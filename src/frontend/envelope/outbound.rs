@@ -2,7 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::schema;
+use super::schema::by_protocol;
+use super::written;
 use crate::addr::{Host, Tag, Target};
 use crate::model::fields::{DomainStrategy, Port};
 use crate::model::kinds::{Ends, find_word, or_empty};
@@ -143,7 +144,7 @@ pub fn write(outbound: &Outbound, dialect: Dialect) -> PlainMap {
     let (scalars, tables): (Vec<_>, Vec<_>) =
         outer.entries.into_iter().partition(|(_, v)| !matches!(v, Plain::List(_)));
     map.entries.splice(protocol..protocol, scalars);
-    super::fill(&mut map, outbound.kind.word(dialect), settings);
+    written::fill(&mut map, outbound.kind.word(dialect), settings);
     let at = map.entries.iter().position(|(key, _)| key == "settings").map_or(map.entries.len(), |at| at + 1);
     map.entries.splice(at..at, tables);
     map
@@ -154,7 +155,7 @@ pub fn write(outbound: &Outbound, dialect: Dialect) -> PlainMap {
 pub fn schema(dialect: Dialect, defs: &mut Defs) -> Json {
     let keys = OutboundKeys::keys(dialect, defs);
     let kinds = OutboundKind::shapes(dialect, defs);
-    schema::by_protocol(dialect, &OutboundKeys::doc(), &keys, kinds)
+    by_protocol(dialect, &OutboundKeys::doc(), &keys, kinds)
 }
 
 /// `address_family` is the seed's spelling of the socket options' strategy.
