@@ -20,8 +20,8 @@
 /// ```
 ///
 /// The field's name is its TOML key; the texts after `=>` are its JSON names, the current one first (none: a key of
-/// TOML alone). A field flagged `hidden` is no key at all; the hook fills it. Without `=` the type's own default counts.
-/// `hook` names a `fn(&mut Self, &mut Reader, &mut Table)` that runs after the fields were read, to check them together
+/// TOML alone). A field flagged `hidden` is no key at all; the hook fills it. With `stated`
+/// in place of `required` JSON must say it and TOML need not. Without `=` the type's own default counts. `hook` names a `fn(&mut Self, &mut Reader, &mut Table)` that runs after the fields were read, to check them together
 /// or to take older keys; those stand under `taken`, so that the JSON schema knows them.
 #[macro_export]
 macro_rules! record {
@@ -64,7 +64,7 @@ macro_rules! record {
                         cx,
                         table,
                         $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] },
-                        $crate::record!(@required $($flag)?),
+                        $crate::record!(@required (cx.dialect) $($flag)?),
                         &base.$field,
                     )
                     .unwrap_or(base.$field);
@@ -79,7 +79,7 @@ macro_rules! record {
             fn write_to(&self, dialect: $crate::shape::Dialect, out: &mut $crate::shape::PlainMap) {
                 let base = Self::default();
                 $(
-                    if $crate::record!(@required $($flag)?) || self.$field != base.$field {
+                    if $crate::record!(@required (dialect) $($flag)?) || self.$field != base.$field {
                         let key = $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] };
                         if let Some(name) = key.names(dialect).first() {
                             out.put(name, $crate::shape::Field::write(&self.$field, dialect));
@@ -93,7 +93,7 @@ macro_rules! record {
                 let base = Self::default();
                 let mut keys = Vec::new();
                 $(
-                    let required = $crate::record!(@required $($flag)?);
+                    let required = $crate::record!(@required (dialect) $($flag)?);
                     let key = $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] };
                     if !key.names(dialect).is_empty() {
                     keys.push($crate::shape::KeyDoc {
@@ -151,11 +151,13 @@ macro_rules! record {
     };
     (@default $ty:ty) => { <$ty as Default>::default() };
     (@default $ty:ty, $default:expr) => { $default };
-    (@required) => { false };
-    (@required required) => { true };
-    (@required hidden) => { false };
+    (@required ($dialect:expr)) => { false };
+    (@required ($dialect:expr) required) => { true };
+    (@required ($dialect:expr) stated) => { $dialect == $crate::shape::Dialect::Json };
+    (@required ($dialect:expr) hidden) => { false };
     (@toml $field:ident) => { stringify!($field) };
     (@toml $field:ident, required) => { stringify!($field) };
+    (@toml $field:ident, stated) => { stringify!($field) };
     (@toml $field:ident, hidden) => { "" };
 }
 

@@ -3,9 +3,10 @@
 use serde_json::Value as Json;
 
 use super::schema::by_protocol;
-use super::written;
+use super::written::{self, named};
 use crate::addr::{PortSet, Tag};
 use crate::model::fields::ListOf;
+use crate::model::fit;
 use crate::model::inbound::{Inbound, InboundKind, Listen};
 use crate::model::kinds::{Ends, find_word, or_empty};
 use crate::model::sniffing::{Sniffer, Sniffing};
@@ -54,7 +55,11 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Inbound> {
         cx.error(node, Kind::Missing, "missing field `port`: nothing can be listened on");
         return None;
     }
-    Some(Inbound {
+    if let InboundKind::Shadowsocks(ss) = &kind {
+        let whose = named("inbound", &keys.tag);
+        cx.key("settings", |cx| ss.check_keys(cx, &settings, &whose));
+    }
+    let inbound = Inbound {
         at: cx.spot(node),
         tag: keys.tag,
         listen: keys.listen,
@@ -62,7 +67,9 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Inbound> {
         kind,
         stream: keys.stream,
         sniffing,
-    })
+    };
+    cx.problems.extend(fit::inbound(&inbound));
+    Some(inbound)
 }
 
 /// Writes an inbound with the keys of the dialect.
@@ -108,8 +115,8 @@ fn sniffing(cx: &mut Reader<'_>, table: &mut Table<'_>, mut sniffing: Sniffing) 
     sniffing
 }
 
-fn needs_port(_: &InboundKind, listen: &Listen) -> bool {
-    !listen.is_unix()
+fn needs_port(kind: &InboundKind, listen: &Listen) -> bool {
+    !listen.is_unix() && !matches!(kind, InboundKind::Tun(_))
 }
 
 /// Accounts beside `settings` instead of inside are read by nobody, and leave the door open.

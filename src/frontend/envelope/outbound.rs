@@ -3,9 +3,10 @@
 use serde_json::Value as Json;
 
 use super::schema::by_protocol;
-use super::written;
+use super::written::{self, named};
 use crate::addr::{Host, Tag, Target};
 use crate::model::fields::{DomainStrategy, Port};
+use crate::model::fit;
 use crate::model::kinds::{Ends, find_word, or_empty};
 use crate::model::mux::Mux;
 use crate::model::outbound::{Outbound, OutboundKind, SendThrough, Via};
@@ -99,7 +100,13 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Outbound> {
         cx.error(&list.0, Kind::Unknown, format!("`servers`: a {} outbound has no server", kind.word(cx.dialect)));
     }
     let endpoint = ends.server.zip(ends.port).map(|(host, port)| Target::new(host, port.0));
-    Some(Outbound {
+    if let OutboundKind::Shadowsocks(ss) = &kind {
+        let whose = named("outbound", &keys.tag);
+        for server in &ss.servers {
+            cx.key("settings", |cx| server.account.check_keys(cx, &settings, &whose));
+        }
+    }
+    let outbound = Outbound {
         at: cx.spot(node),
         tag: keys.tag,
         kind,
@@ -109,7 +116,9 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Outbound> {
         mux: keys.mux,
         target_strategy: keys.target_strategy,
         endpoint,
-    })
+    };
+    cx.problems.extend(fit::outbound(&outbound));
+    Some(outbound)
 }
 
 /// Writes an outbound with the keys of the dialect.

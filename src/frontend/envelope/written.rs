@@ -1,5 +1,6 @@
 //! The keys of an envelope that no record can write.
 
+use crate::addr::Tag;
 use crate::shape::{Plain, PlainMap};
 
 /// Puts the two keys that a record cannot write: `protocol` at its place behind the tag, `settings` before what follows it.
@@ -17,3 +18,8 @@ pub(super) fn fill(map: &mut PlainMap, word: &str, settings: PlainMap) {
 
 /// Tables that are written behind `settings`.
 const AFTER: &[&str] = &["servers", "stream", "streamSettings", "sniffing", "via", "proxySettings", "mux"];
+
+/// How an item is called in a message.
+pub(super) fn named(what: &str, tag: &Tag) -> String {
+    if tag.is_empty() { format!("this {what}") } else { format!("{what} {tag}") }
+}

@@ -2,7 +2,7 @@
 
 use crate::model::server::{Account, Users};
 use crate::model::user::unique_emails;
-use crate::shape::{Key, Kind, Reader, Secret, Table};
+use crate::shape::{Kind, Reader, Secret, Table};
 
 /// The version that is spoken.
 const VERSION: u32 = 2;
@@ -23,7 +23,7 @@ crate::record! {
     /// A Hysteria server.
     pub struct HysteriaIn {
         /// Version; 2 is spoken.
-        version: u32 = VERSION => "version";
+        version: u32 = VERSION => "version", stated;
         /// Who may come in; nobody listed means who knows the stream's `auth`.
         clients: Vec<HysteriaUser> => "clients" | "users";
     }
@@ -47,7 +47,7 @@ crate::record! {
     /// How a Hysteria server is spoken to.
     pub struct HysteriaCommon {
         /// Version; 2 is spoken.
-        version: u32 = VERSION => "version";
+        version: u32 = VERSION => "version", stated;
     }
     hook HysteriaCommon::settle;
 }
@@ -68,10 +68,9 @@ impl Account for HysteriaAccount {
     }
 }
 
-/// JSON must say the version, because Xray does not guess it.
+/// Reports any version but the one that is spoken.
 pub(crate) fn version(cx: &mut Reader<'_>, table: &Table<'_>, version: u32) {
-    let said = !cx.json() || table.has(cx.dialect, Key::json(&["version"]));
-    if version != VERSION || !said {
+    if version != VERSION {
         cx.error(table.node(), Kind::Value, "version != 2").help = Some("add \"version\": 2".into());
     }
 }

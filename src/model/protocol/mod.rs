@@ -23,6 +23,7 @@ pub use dokodemo::Dokodemo;
 pub use fallback::{Dest, DestText, Fallback};
 pub use freedom::{ApplyTo, FinalAction, FinalRule, Fragment, Freedom, Noise, NoiseKind, Packets};
 pub use http::{HttpAccount, HttpCommon, HttpIn, Login};
+pub(crate) use hysteria::version as check_version;
 pub use hysteria::{HysteriaAccount, HysteriaCommon, HysteriaIn, HysteriaUser};
 pub use loopback::Loopback;
 pub use shadowsocks::{SsAccount, SsIn, SsMethod, SsUser};

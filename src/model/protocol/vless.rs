@@ -75,7 +75,7 @@ crate::record! {
         /// Who may come in.
         clients: Vec<VlessUser> => "clients" | "users";
         /// `none`, or the keys of VLESS' own encryption.
-        decryption: Decryption => "decryption";
+        decryption: Decryption => "decryption", stated;
         /// Where others go.
         fallbacks: Option<Vec<Fallback>> => "fallbacks";
         /// Flow of users who have none.
@@ -89,10 +89,6 @@ crate::record! {
 impl VlessIn {
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         let node = table.node();
-        if cx.json() && !table.has(cx.dialect, Key::json(&["decryption"])) {
-            let message = "VLESS settings: please add/set \"decryption\":\"none\" to every settings";
-            cx.error(node, Kind::Missing, message);
-        }
         if self.fallbacks.is_some() && !self.decryption.is_none() {
             let message = "VLESS settings: \"fallbacks\" can not be used together with \"decryption\"";
             cx.error(node, Kind::Conflict, message);
@@ -124,7 +120,7 @@ crate::record! {
         /// How what it carries is wrapped.
         flow: VlessFlow => "flow";
         /// `none`, or the keys of VLESS' own encryption.
-        encryption: Encryption => "encryption";
+        encryption: Encryption => "encryption", stated;
         /// Policy level.
         level: u32 => "level";
         /// A label.
@@ -143,10 +139,6 @@ crate::record! {
 impl VlessAccount {
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         self.flow.check(cx, table.node());
-        if cx.json() && !table.has(cx.dialect, Key::json(&["encryption"])) {
-            let message = "VLESS users: please add/set \"encryption\":\"none\" for every user";
-            cx.error(table.node(), Kind::Missing, message);
-        }
         // In the list of servers a user has no address beside it; only the short form may hold `reverse`.
         if cx.json() && self.reverse.is_some() && !table.has(cx.dialect, Key::json(&["address"])) {
             let message = "VLESS users: please use simplified outbound's config style to use \"reverse\"";
