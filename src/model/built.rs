@@ -2,15 +2,17 @@
 //! passed over in silence.
 
 use crate::addr::Tag;
-use crate::shape::{Kind, Problem, Severity, Spot};
+use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 
 use super::balancer::{ProbeKind, Strategy};
+use super::carrier::RawKind;
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::matcher::{DomainRule, IpRules, IpSet};
 use super::outbound::{Outbound, OutboundKind};
 use super::routing::Rule;
 use super::services::Services;
+use super::stream::{Carrier, Security, Stream};
 
 /// Warns of every part that cannot run yet. [`Kind::NotBuilt`] keeps `run` from starting, [`Kind::Skipped`] does not.
 pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
@@ -64,9 +66,27 @@ pub fn is_service(services: &Services, tag: &Tag) -> bool {
 fn inbound_parts(inbound: &Inbound) -> Vec<String> {
     let mut parts = vec![];
     if !matches!(inbound.kind, InboundKind::Socks(_) | InboundKind::Http(_) | InboundKind::Dokodemo(_)) {
-        parts.push(format!("the protocol {}", inbound.kind.word(crate::shape::Dialect::Json)));
+        parts.push(format!("the protocol {}", inbound.kind.word(Dialect::Json)));
     }
+    stream_parts(&inbound.stream, &mut parts);
     parts
+}
+
+/// Layers of a stream beyond a plain socket. Leaving one out would send in the open what was to be sealed.
+fn stream_parts(stream: &Stream, parts: &mut Vec<String>) {
+    let plain = matches!(&stream.carrier, Carrier::Raw(raw) if raw.header.r#type == RawKind::None);
+    if !plain {
+        parts.push(format!("the transport {}", stream.carrier.word(Dialect::Json)));
+    }
+    match stream.security {
+        Security::None => {}
+        Security::Tls(_) => parts.push("security tls".into()),
+        Security::Reality(_) => parts.push("security reality".into()),
+        Security::Xtls(_) => parts.push("security xtls".into()),
+    }
+    if !stream.mask.tcp.is_empty() || !stream.mask.udp.is_empty() {
+        parts.push("finalmask".into());
+    }
 }
 
 fn outbound_parts(outbound: &Outbound) -> Vec<String> {
@@ -80,7 +100,12 @@ fn outbound_parts(outbound: &Outbound) -> Vec<String> {
             | OutboundKind::Http(_)
     );
     if !built {
-        parts.push(format!("the protocol {}", outbound.kind.word(crate::shape::Dialect::Json)));
+        parts.push(format!("the protocol {}", outbound.kind.word(Dialect::Json)));
+    }
+    let bare =
+        matches!(outbound.kind, OutboundKind::Freedom(_) | OutboundKind::Blackhole(_) | OutboundKind::Loopback(_));
+    if !bare {
+        stream_parts(&outbound.stream, &mut parts);
     }
     if outbound.mux.enabled {
         parts.push("mux".into());

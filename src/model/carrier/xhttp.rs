@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::httpupgrade::rooted;
 use super::xmux::Xmux;
-use crate::shape::{Class, Field, Key, Kind, Ranged, Reader, Table};
+use crate::shape::{Class, Field, Key, Kind, Node, Ranged, Reader, Table, Value};
 
 crate::words! {
     /// How the way up is cut into requests.
@@ -138,12 +138,12 @@ impl Xhttp {
         // A stream of its own; the stream around this one reads it.
         table.take(cx, Key::json(&["downloadSettings"]));
         if let Some(extra) = table.take(cx, Key::json(&["extra"])) {
-            let inner = cx.key(&extra.key, |cx| Self::read(cx, &extra.node));
-            if let Some(inner) = inner {
-                let Self { host, path, mode, .. } = std::mem::take(self);
-                *self = Self { host, path, mode, ..inner };
+            let whole = with_extra(table.node(), &extra.node);
+            if let Some(whole) = cx.key(&extra.key, |cx| Self::read(cx, &whole)) {
+                *self = whole;
                 cx.mark(extra.node.span, Class::Rewritten, "beside host, path and mode");
             }
+            return;
         }
         self.defaults();
         rooted(&mut self.path);
@@ -222,4 +222,14 @@ impl Xhttp {
             (few, Kind::Value, "sessionIDTable or sessionIDLength is too small".into()),
         ]
     }
+}
+
+/// `extra` with `host`, `path` and `mode` of the object around it; all else of that object does not count.
+fn with_extra(around: &Node, extra: &Node) -> Node {
+    let outer = |key: &str| ["host", "path", "mode"].iter().any(|name| key.eq_ignore_ascii_case(name));
+    let (Value::Map(around), Value::Map(entries)) = (&around.value, &extra.value) else {
+        return extra.clone();
+    };
+    let kept = entries.iter().filter(|e| !outer(&e.key)).chain(around.iter().filter(|e| outer(&e.key)));
+    Node { value: Value::Map(kept.cloned().collect()), span: extra.span }
 }

@@ -53,6 +53,8 @@ impl SocksIn {
                 cx.mark(node.span, Class::Rewritten, "auth is password");
             }
             (SocksAuth::NoAuth, false) => {
+                // Kept, they would ask for a login in a file that is written without the default `auth`.
+                self.accounts.clear();
                 cx.warn(node, Kind::Ignored, "the accounts are not asked for: `auth` is `noauth`");
             }
             (SocksAuth::Password, true) => {

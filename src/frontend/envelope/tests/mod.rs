@@ -1,6 +1,9 @@
 //! Round trips, and what is said about odd inputs.
 #![allow(clippy::unwrap_used)]
 
+mod keys;
+mod protocols;
+
 use serde_json::{Value as Json, json};
 
 use super::{inbound, outbound};
