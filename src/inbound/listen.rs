@@ -15,10 +15,11 @@ use super::kind::Kind;
 #[cfg(unix)]
 use super::unix::{self, UnixPlace};
 use super::visit::{Accepted, Common, Fault, Visitor};
-use crate::flow::{BoxStream, Sink};
+use crate::flow::{Sink, Stream};
 use crate::net::tcp::{self, accept_all};
 use crate::net::udp::Datagrams;
 use crate::net::{Session, SocketOptions, original_destination, share};
+use crate::transport::Acceptor;
 
 /// One inbound, ready to listen.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub struct Inbound {
     pub options: SocketOptions,
     /// How redirected connections tell where they were headed.
     pub original: Original,
+    /// What was put around the bytes of a connection, to be taken off first.
+    pub acceptor: Acceptor,
 }
 
 /// A place to listen at.
@@ -85,6 +88,18 @@ enum Socket {
 }
 
 impl Inbound {
+    /// Takes off what was put around the bytes, then serves the protocol within.
+    async fn accept<S: Stream + 'static>(
+        &self,
+        io: S,
+        visitor: &Visitor,
+        sink: &Arc<dyn Sink>,
+        token: &CancellationToken,
+    ) -> Result<Accepted, Fault> {
+        let io = self.acceptor.accept(io, self.common.handshake).await?;
+        self.kind.accept(&self.common, visitor, io, sink, token).await
+    }
+
     /// Opens every place.
     ///
     /// # Errors
@@ -162,7 +177,7 @@ impl Host {
             Socket::Unix(listener) => {
                 let local = SocketAddr::from(([0; 4], 0));
                 let take = |stream, source| {
-                    self.clone().visit(Box::new(stream), Visitor { source, local, original: None });
+                    self.clone().visit(stream, Visitor { source, local, original: None });
                 };
                 accept_all(listener, &self.token, take).await;
             }
@@ -174,14 +189,14 @@ impl Host {
         let Ok(local) = stream.local_addr() else { return };
         let local = SocketAddr::new(local.ip().to_canonical(), local.port());
         let original = self.inbound.original(&stream, local);
-        self.clone().visit(Box::new(stream), Visitor { source, local, original });
+        self.clone().visit(stream, Visitor { source, local, original });
     }
 
-    fn visit(self, io: BoxStream, visitor: Visitor) {
+    fn visit<S: Stream + 'static>(self, io: S, visitor: Visitor) {
         tokio::spawn(async move {
             let Self { inbound, sink, token } = self;
             // Boxed, so that a flow that runs for hours does not keep the room its handshake needed.
-            let visit = Box::pin(inbound.kind.accept(&inbound.common, &visitor, io, &sink, &token));
+            let visit = Box::pin(inbound.accept(io, &visitor, &sink, &token));
             let accepted = visit.await;
             drop(token);
             deliver(accepted, &sink, &inbound, visitor.source).await;

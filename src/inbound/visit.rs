@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use crate::addr::{Network, Tag, Target};
 use crate::flow::{BoxPackets, BoxStream, Flow};
 use crate::net::DriveError;
+use crate::transport::AcceptError;
 use crate::wire::WireError;
 
 /// What all kinds of inbound have in common.
@@ -50,6 +51,9 @@ pub enum Accepted {
 /// Why a visit came to nothing. Always the visitor's doing, so it is logged at debug alone.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
+    /// TLS or the carrier around its bytes failed.
+    #[error(transparent)]
+    Transport(#[from] AcceptError),
     /// Its handshake failed.
     #[error(transparent)]
     Handshake(#[from] DriveError),

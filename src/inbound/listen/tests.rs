@@ -14,9 +14,21 @@ use crate::inbound::mixed::Mixed;
 use crate::inbound::socks::Socks;
 use crate::inbound::testing::{Flows, common, sink, until};
 
-fn start(kind: Kind, places: Vec<Place>) -> (Vec<SocketAddr>, Flows, CancellationToken, JoinHandle<()>) {
-    let inbound =
-        Inbound { common: common(), kind, places, options: SocketOptions::default(), original: Original::Unknown };
+fn start(kind: Kind, places: Vec<Place>) -> Started {
+    start_with(kind, places, Acceptor::raw())
+}
+
+type Started = (Vec<SocketAddr>, Flows, CancellationToken, JoinHandle<()>);
+
+fn start_with(kind: Kind, places: Vec<Place>, acceptor: Acceptor) -> Started {
+    let inbound = Inbound {
+        common: common(),
+        kind,
+        places,
+        options: SocketOptions::default(),
+        original: Original::Unknown,
+        acceptor,
+    };
     let listening = Arc::new(inbound).listen().unwrap();
     let local = listening.local().unwrap();
     let (sink, flows) = sink();
@@ -98,8 +110,28 @@ async fn a_place_that_is_taken_is_named() {
         places: vec![tcp(), Place::Udp(taken)],
         options: SocketOptions::default(),
         original: Original::Unknown,
+        acceptor: Acceptor::raw(),
     };
     let error = Arc::new(inbound).listen().unwrap_err();
     assert!(error.to_string().starts_with(&format!("cannot listen on udp {taken}: ")), "{error}");
     drop(holder);
+}
+
+#[tokio::test]
+async fn tls_is_taken_off_first() {
+    use crate::tls::{ClientOptions, Crypto, Pem, ServerOptions};
+    let key = rcgen::KeyPair::generate().unwrap();
+    let own = rcgen::CertificateParams::new(vec!["a.example".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let (chain, key) = (Pem::Inline(own.pem()), Pem::Inline(key.serialize_pem()));
+    let crypto = Crypto::default();
+    let server = ServerOptions { certificates: vec![(chain.clone(), key)], ..ServerOptions::default() };
+    let acceptor = Acceptor::raw().with_tls(crate::tls::Server::new(&crypto, &server).unwrap());
+    let (at, mut flows, ..) = start_with(Kind::Http(Http::new(None, false)), vec![tcp()], acceptor);
+    let options = ClientOptions { roots: vec![chain], no_system_roots: true, ..ClientOptions::default() };
+    let client = crate::tls::Client::new(&crypto, &options).unwrap();
+    let name = Host::parse("a.example").unwrap();
+    let mut io = client.connect(TcpStream::connect(at[0]).await.unwrap(), &name).await.unwrap();
+    io.write_all(b"CONNECT b.example:443 HTTP/1.1\r\n\r\n").await.unwrap();
+    io.flush().await.unwrap();
+    assert_eq!(flows.stream().await.0.target.to_string(), "b.example:443");
 }
