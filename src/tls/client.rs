@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::sign::SingleCertAndKey;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
 use super::crypto::{Crypto, versions};
 use super::error::TlsError;
 use super::keylog::FileLog;
-use super::material::certificates;
+use super::material::{certificates, certified};
 use super::options::ClientOptions;
 use super::stream::TlsStream;
 use super::verify::Verifier;
@@ -34,12 +35,15 @@ impl Client {
         let name = options.server_name.as_deref().map(server_name).transpose()?;
         let provider = crypto.narrowed(&options.common);
         let verifier = verifier(crypto, options)?;
-        let mut config = ClientConfig::builder_with_provider(provider)
+        let mut config = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&versions(&options.common)?)?
             // Named so because a verifier can be wrong; this one asks more, or what the configuration says it may skip.
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
+        if let Some((chain, key)) = &options.identity {
+            config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified(chain, key, &provider)?));
+        }
         config.alpn_protocols = options.common.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         config.resumption = if options.common.resumption { Resumption::default() } else { Resumption::disabled() };
         if let Some(path) = &options.common.key_log {

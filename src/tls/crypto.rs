@@ -6,7 +6,8 @@ use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 
 use super::error::TlsError;
-use super::options::{Common, Version};
+use super::options::Common;
+use crate::model::tls::TlsVersion;
 
 /// The provider of the cryptography, and the system's roots once somebody asks for them: reading those costs
 /// milliseconds, and most configurations never do.
@@ -65,9 +66,12 @@ impl Crypto {
 
 /// The versions between the two limits.
 pub(super) fn versions(options: &Common) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
-    let (min, max) = (options.min.unwrap_or(Version::V10), options.max.unwrap_or(Version::V13));
-    let all = [(Version::V12, &rustls::version::TLS12), (Version::V13, &rustls::version::TLS13)];
-    let left: Vec<_> = all.iter().filter(|(v, _)| (min..=max).contains(v)).map(|(_, version)| *version).collect();
+    let within = |version: TlsVersion| {
+        let above = options.min == TlsVersion::Any || options.min <= version;
+        above && (options.max == TlsVersion::Any || options.max >= version)
+    };
+    let all = [(TlsVersion::V12, &rustls::version::TLS12), (TlsVersion::V13, &rustls::version::TLS13)];
+    let left: Vec<_> = all.iter().filter(|(version, _)| within(*version)).map(|(_, version)| *version).collect();
     if left.is_empty() { Err(TlsError::Versions) } else { Ok(left) }
 }
 
@@ -122,10 +126,10 @@ mod tests {
     #[test]
     fn old_versions_are_a_lower_limit_only() {
         let between = |min, max| versions(&Common { min, max, ..Common::default() }).map(|left| left.len());
-        assert_eq!(between(Some(Version::V10), None).unwrap(), 2);
-        assert_eq!(between(Some(Version::V13), None).unwrap(), 1);
-        assert_eq!(between(None, Some(Version::V12)).unwrap(), 1);
-        assert!(matches!(between(None, Some(Version::V11)), Err(TlsError::Versions)));
+        assert_eq!(between(TlsVersion::V10, TlsVersion::Any).unwrap(), 2);
+        assert_eq!(between(TlsVersion::V13, TlsVersion::Any).unwrap(), 1);
+        assert_eq!(between(TlsVersion::Any, TlsVersion::V12).unwrap(), 1);
+        assert!(matches!(between(TlsVersion::Any, TlsVersion::V11), Err(TlsError::Versions)));
     }
 
     #[test]

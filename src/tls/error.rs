@@ -31,6 +31,12 @@ pub enum TlsError {
     /// A name that is neither a DNS name nor an address.
     #[error("`{0}` is no server name")]
     Name(String),
+    /// Something that the model knows and this program cannot do yet.
+    #[error("{what} is not built yet")]
+    NotBuilt {
+        /// What, in the words of a configuration.
+        what: &'static str,
+    },
     /// No version is left between the two limits.
     #[error("no TLS version from 1.2 to 1.3 is within minVersion and maxVersion")]
     Versions,

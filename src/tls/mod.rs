@@ -11,6 +11,7 @@ mod material;
 mod options;
 mod resolver;
 mod server;
+mod settings;
 mod stream;
 mod verify;
 
@@ -20,6 +21,6 @@ mod testing;
 pub use client::Client;
 pub use crypto::Crypto;
 pub use error::TlsError;
-pub use options::{ClientOptions, Common, Pem, ServerOptions, Version};
+pub use options::{ClientOptions, Common, Inner, Pem, ServerOptions};
 pub use server::Server;
 pub use stream::TlsStream;

@@ -4,15 +4,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::model::tls::TlsVersion;
+
 /// What both sides have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Common {
     /// Protocols to offer or accept, best first; empty for none at all.
     pub alpn: Vec<String>,
-    /// Lowest version.
-    pub min: Option<Version>,
+    /// Lowest version. Below 1.2 nothing is spoken; older ones count as 1.2 here.
+    pub min: TlsVersion,
     /// Highest version.
-    pub max: Option<Version>,
+    pub max: TlsVersion,
     /// TLS 1.2 suites by their IANA names; unknown ones are skipped, none left means all.
     pub cipher_suites: Vec<String>,
     /// Key exchange groups, best first, by IANA or Go names; unknown ones are skipped, none left means all.
@@ -37,6 +39,8 @@ pub struct ClientOptions {
     pub verify_names: Vec<String>,
     /// Further roots.
     pub roots: Vec<Pem>,
+    /// The client's own chain and key, for servers that ask.
+    pub identity: Option<(Pem, Pem)>,
     /// Trust `roots` alone.
     pub no_system_roots: bool,
     /// Accept any certificate. Signatures are still checked, so the peer owns the key of what it shows.
@@ -56,17 +60,13 @@ pub struct ServerOptions {
     pub refresh: Option<Duration>,
 }
 
-/// TLS versions that configurations know. Below 1.2 nothing is spoken; they count as 1.2 where they are a lower limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
-    /// TLS 1.0.
-    V10,
-    /// TLS 1.1.
-    V11,
-    /// TLS 1.2.
-    V12,
-    /// TLS 1.3.
-    V13,
+/// What will be spoken inside, which bounds the protocols that may be agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inner {
+    /// HTTP/1.1, and nothing newer.
+    Http1,
+    /// Something that no protocol's name stands for; any may be agreed on, and none means anything.
+    Opaque,
 }
 
 /// PEM text: in a file that is read anew now and then, or as it stands.

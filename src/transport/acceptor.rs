@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::error::AcceptError;
+use super::error::{AcceptError, TransportError};
+use super::settings;
 use crate::flow::{BoxStream, Stage, Stream};
+use crate::model::stream as model;
 use crate::tls;
 
 /// Makes plain streams of accepted connections, all in the same manner.
@@ -30,6 +32,21 @@ enum Carrier {
 }
 
 impl Acceptor {
+    /// What an inbound's stream settings say. `inner` is what the inbound will speak.
+    ///
+    /// # Errors
+    /// [`TransportError`] names the setting.
+    pub fn new(stream: &model::Stream, inner: tls::Inner, crypto: &tls::Crypto) -> Result<Self, TransportError> {
+        settings::only_raw(stream)?;
+        let security = match &stream.security {
+            model::Security::None => Security::None,
+            model::Security::Tls(set) => Security::Tls(tls::Server::new(crypto, &tls::ServerOptions::of(set, inner)?)?),
+            model::Security::Reality(_) => return Err(TransportError::NotBuilt { what: "security reality" }),
+            model::Security::Xtls(_) => return Err(TransportError::NotBuilt { what: "security xtls" }),
+        };
+        Ok(Self { security, carrier: Carrier::Raw })
+    }
+
     /// Bare connections.
     #[must_use]
     pub fn raw() -> Self {

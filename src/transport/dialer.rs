@@ -1,13 +1,17 @@
 //! The way to a server: resolve, dial, secure, carry.
 
 use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::error::TransportError;
+use super::settings;
 use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxStream, DialError, Services, Stage};
+use crate::model::stream as model;
 use crate::net::{Families, SocketOptions, tcp};
 use crate::tls;
 
@@ -37,6 +41,29 @@ enum Carrier {
 const LIMIT: Duration = Duration::from_secs(16);
 
 impl Dialer {
+    /// What an outbound's stream settings say. `inner` is what the outbound will speak.
+    ///
+    /// # Errors
+    /// [`TransportError`] names the setting.
+    pub fn new(stream: &model::Stream, inner: tls::Inner, crypto: &tls::Crypto) -> Result<Self, TransportError> {
+        settings::only_raw(stream)?;
+        let security = match &stream.security {
+            model::Security::None => Security::None,
+            model::Security::Tls(set) => Security::Tls(tls::Client::new(crypto, &tls::ClientOptions::of(set, inner)?)?),
+            model::Security::Reality(_) => return Err(TransportError::NotBuilt { what: "security reality" }),
+            model::Security::Xtls(_) => return Err(TransportError::NotBuilt { what: "security xtls" }),
+        };
+        let socket = SocketOptions::from(&stream.sockopt);
+        Ok(Self { socket, families: settings::families(&stream.sockopt), security, carrier: Carrier::Raw })
+    }
+
+    /// The same from this local address.
+    #[must_use]
+    pub fn with_bind(mut self, from: Option<IpAddr>) -> Self {
+        self.socket.bind = from;
+        self
+    }
+
     /// Bare TCP.
     #[must_use]
     pub fn raw(socket: SocketOptions, families: Families) -> Self {

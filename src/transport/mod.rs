@@ -6,6 +6,7 @@
 mod acceptor;
 mod dialer;
 mod error;
+mod settings;
 
 pub use acceptor::Acceptor;
 pub use dialer::Dialer;

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
-use super::super::options::{Common, Pem, ServerOptions, Version};
+use super::super::options::{Common, Pem, ServerOptions};
 use super::super::server::Server;
 use super::super::testing::Authority;
 use super::*;
 use crate::addr::DomainName;
+use crate::model::tls::TlsVersion;
 
 fn named(name: &str) -> Host {
     Host::Domain(DomainName::new(name).unwrap())
@@ -111,11 +112,11 @@ async fn protocols_and_names_are_agreed_on() {
 async fn versions_must_meet() {
     let authority = Authority::new();
     let mut server = serving(vec![authority.issue("a.example")]);
-    server.common.min = Some(Version::V13);
+    server.common.min = TlsVersion::V13;
     let mut client = trusting(&authority);
-    client.common.max = Some(Version::V12);
+    client.common.max = TlsVersion::V12;
     assert!(!works(&client, &server, &named("a.example")).await);
-    server.common.min = None;
+    server.common.min = TlsVersion::Any;
     assert!(works(&client, &server, &named("a.example")).await);
 }
 
