@@ -170,8 +170,8 @@ pub fn configs_in(dir: &Path, format: Option<&str>) -> Result<Vec<PathBuf>, Sour
 pub fn read(argument: &Path) -> Result<Text, SourceError> {
     let name = argument.to_string_lossy();
     if name == "stdin:" {
-        let bytes = read_bounded(io::stdin().lock(), &name)?;
-        return Ok(Text { name: name.into_owned(), bytes });
+        let bytes = read_bounded(io::stdin().lock(), "stdin")?;
+        return Ok(Text { name: "stdin".to_owned(), bytes });
     }
     if let Some(endpoint) = endpoint(&name) {
         let bytes = fetch::get(&endpoint, LIMIT)?.ok_or_else(|| SourceError::TooLarge(endpoint.to_string()))?;
