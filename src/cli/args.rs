@@ -45,7 +45,7 @@ Examples:
   etemenanki convert config.toml --to json          the way back
   etemenanki convert --batch configs -o out         every config of a folder
 
-Exit status: 0 converted, 1 something was lost under --strict or could not be written, 23 bad configuration.";
+Exit status: 0 converted, 1 something was lost under --strict, differs under --check or could not be written, 23 bad configuration.";
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
@@ -133,13 +133,13 @@ pub struct Convert {
     /// Where to write; standard output if absent. With --batch a folder
     #[arg(short, long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub output: Option<PathBuf>,
-    /// Only say what would become of each key
-    #[arg(long, conflicts_with = "output")]
+    /// Write nothing; say what would become of each key, and fail if PATH is not what would be written
+    #[arg(long)]
     pub check: bool,
     /// Fail if anything is approximated, dropped or unknown
     #[arg(long)]
     pub strict: bool,
-    /// Say what became of each key, on standard error
+    /// Say on standard error what became of every key, not only of those that did not simply come over
     #[arg(long, value_name = "FORM")]
     pub report: Option<Report>,
     /// What to write

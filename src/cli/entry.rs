@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::args::{Command, Program};
 use super::exit::Exit;
-use super::{argv, run, tools};
+use super::{argv, convert, run, tools};
 
 /// The whole program.
 #[must_use]
@@ -24,7 +24,8 @@ pub fn main() -> ExitCode {
         Command::Uuid { input } => tools::uuid(input.as_deref()),
         Command::Completions { shell } => tools::completions(shell),
         Command::Man => tools::man(),
-        Command::Convert(_) | Command::Schema { .. } | Command::Demo(_) => {
+        Command::Convert(args) => convert::run(args),
+        Command::Schema { .. } | Command::Demo(_) => {
             super::say::err("this verb is not built yet");
             Exit::Failed
         }

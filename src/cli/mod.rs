@@ -5,6 +5,7 @@
 
 mod args;
 mod argv;
+mod convert;
 mod entry;
 mod exit;
 mod fetch;
