@@ -7,16 +7,16 @@ use std::io;
 use bytes::BytesMut;
 
 use super::rotation::{Rotation, no_server, pass_over};
-use super::socks::{HANDSHAKE, Server, begun, shaken};
+use super::socks::{HANDSHAKE, Server, shaken};
+use super::way::{Way, begun};
 use crate::flow::{Blame, BoxStream, DialError, Flow, Services, Stage};
 use crate::net::{Bounds, drive};
 use crate::proto::http::{Connect, Headers, MAX_HEAD, Refused, authorization};
-use crate::transport::Dialer;
 
 /// An HTTP proxy client.
 #[derive(Debug)]
 pub struct Http {
-    dialer: Dialer,
+    way: Way,
     servers: Rotation<Server>,
     fields: Vec<(String, String)>,
 }
@@ -25,8 +25,8 @@ impl Http {
     /// Connections take turns over the servers. The fields go with every CONNECT; `{{.Source}}` and `{{.Target}}` in them
     /// are filled in.
     #[must_use]
-    pub fn new(dialer: Dialer, servers: Vec<Server>, fields: Vec<(String, String)>) -> Self {
-        Self { dialer, servers: Rotation::new(servers), fields }
+    pub fn new(way: impl Into<Way>, servers: Vec<Server>, fields: Vec<(String, String)>) -> Self {
+        Self { way: way.into(), servers: Rotation::new(servers), fields }
     }
 
     pub(super) async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
@@ -48,7 +48,7 @@ impl Http {
         flow: &Flow,
         fields: &Headers,
     ) -> Result<(BoxStream, BytesMut), DialError> {
-        let mut io = self.dialer.connect(cx, &server.address, Blame::Server).await?;
+        let mut io = self.way.open(cx, flow, &server.address).await?;
         let mut held = BytesMut::new();
         let login = server.login.as_ref().map(|(user, password)| authorization(user, password));
         let mut connect = Connect::new(flow.destination(), login.as_deref(), fields);

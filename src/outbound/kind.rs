@@ -52,7 +52,7 @@ impl Outbound {
             Self::Freedom(kind) => Ok(kind.associate(cx, flow)),
             Self::Http(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
             Self::Loopback(kind) => kind.associate(&**cx, flow).await,
-            Self::Socks(kind) => Box::pin(kind.associate(&**cx)).await,
+            Self::Socks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
         }
     }
 
@@ -60,8 +60,9 @@ impl Outbound {
     #[must_use]
     pub fn carries(&self, network: Network) -> bool {
         match self {
-            Self::Blackhole(_) | Self::Freedom(_) | Self::Loopback(_) | Self::Socks(_) => true,
+            Self::Blackhole(_) | Self::Freedom(_) | Self::Loopback(_) => true,
             Self::Http(_) => network != Network::Udp,
+            Self::Socks(kind) => network != Network::Udp || kind.carries_datagrams(),
         }
     }
 }

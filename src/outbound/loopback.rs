@@ -13,14 +13,14 @@ pub struct Loopback {
 
 /// The rules led a flow round and round.
 #[derive(Debug, thiserror::Error)]
-#[error("the rules lead in a ring through inbound tag `{inbound}`")]
+#[error("rules and outbounds lead in a ring through inbound tag `{inbound}`")]
 pub struct Ring {
     /// The tag under which it came back once too often.
     pub inbound: Tag,
 }
 
 /// Times a flow may come back. Chains that people write have two or three links.
-const MAX_HOPS: u8 = 8;
+pub(super) const MAX_HOPS: u8 = 8;
 
 impl Loopback {
     /// Flows come back as if by the inbound with this tag.

@@ -12,6 +12,7 @@ mod loopback;
 mod names;
 mod rotation;
 mod socks;
+mod way;
 
 #[cfg(test)]
 mod testing;
@@ -23,4 +24,5 @@ pub use kind::Outbound;
 pub use lookup::{Lookup, Source};
 pub use loopback::{Loopback, Ring};
 pub use rotation::Rotation;
-pub use socks::{Server, Socks};
+pub use socks::{Server, Socks, Version};
+pub use way::Way;

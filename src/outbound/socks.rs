@@ -1,4 +1,4 @@
-//! Through a SOCKS5 server, streams and datagrams.
+//! Through a SOCKS server: streams, and with version 5 datagrams.
 
 use std::fmt;
 use std::io;
@@ -8,21 +8,34 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 
 use super::rotation::{Rotation, no_server, pass_over};
+use super::way::{Way, begun};
 use crate::addr::{DomainName, Host, Target};
 use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Half, Packets, Services, Stage};
-use crate::net::udp::Direct;
-use crate::net::{Bounds, DriveError, boxed, drive};
-use crate::proto::socks::{Client, Command, Login, Refused, read_datagram, write_header};
-use crate::transport::Dialer;
+use crate::net::{Bounds, DriveError, Families, drive};
+use crate::proto::socks::{Client, Client4, Command, Login, Outcome, Refused, read_datagram, write_header};
+use crate::wire::Handshake;
 
-/// A SOCKS5 client.
+/// A SOCKS client.
 #[derive(Debug)]
 pub struct Socks {
-    dialer: Dialer,
+    way: Way,
     servers: Rotation<Server>,
+    version: Version,
+}
+
+/// Which SOCKS is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Version {
+    /// Addresses alone; names are resolved here.
+    V4,
+    /// Names too.
+    V4a,
+    /// Everything.
+    #[default]
+    V5,
 }
 
 /// A proxy server with the login for it.
@@ -40,14 +53,24 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(16);
 impl Socks {
     /// Connections take turns over the servers.
     #[must_use]
-    pub fn new(dialer: Dialer, servers: Vec<Server>) -> Self {
-        Self { dialer, servers: Rotation::new(servers) }
+    pub fn new(way: impl Into<Way>, servers: Vec<Server>) -> Self {
+        Self { way: way.into(), servers: Rotation::new(servers), version: Version::V5 }
+    }
+
+    /// The same in another version.
+    #[must_use]
+    pub fn speaking(self, version: Version) -> Self {
+        Self { version, ..self }
+    }
+
+    pub(super) fn carries_datagrams(&self) -> bool {
+        self.version == Version::V5
     }
 
     pub(super) async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
         let mut failed = no_server();
         for server in self.servers.turn() {
-            match self.ask(cx, server, Command::Connect, flow.destination()).await {
+            match self.tunnel(cx, flow, server).await {
                 Ok(granted) => return begun(granted.io, granted.held, first).await,
                 Err(error) => failed = pass_over(error)?,
             }
@@ -55,10 +78,13 @@ impl Socks {
         Err(failed)
     }
 
-    pub(super) async fn associate(&self, cx: &dyn Services) -> Result<BoxPackets, DialError> {
+    pub(super) async fn associate(&self, cx: &dyn Services, flow: &Flow) -> Result<BoxPackets, DialError> {
+        if !self.carries_datagrams() {
+            return Err(DialError::us(Stage::Policy, io::ErrorKind::Unsupported));
+        }
         let mut failed = no_server();
         for server in self.servers.turn() {
-            match self.associate_with(cx, server).await {
+            match self.associate_with(cx, flow, server).await {
                 Ok(packets) => return Ok(Box::new(packets)),
                 Err(error) => failed = pass_over(error)?,
             }
@@ -66,32 +92,54 @@ impl Socks {
         Err(failed)
     }
 
-    async fn associate_with(&self, cx: &dyn Services, server: &Server) -> Result<Relayed, DialError> {
+    async fn associate_with(&self, cx: &dyn Services, flow: &Flow, server: &Server) -> Result<Relayed, DialError> {
         let nobody = Target::new(Host::Ip(IpAddr::from([0; 4])), 0);
-        let granted = self.ask(cx, server, Command::Associate, &nobody).await?;
+        let granted = self.ask(cx, flow, server, Command::Associate, &nobody).await?;
         // Asked before waiting: a stream may move between threads, but not be looked at by two.
         let peer = granted.io.raw(Half::Read).and_then(|socket| socket.peer_addr().ok());
         let relay = self.relay(cx, server, granted.bound, peer.map(|at| at.ip())).await?;
-        let way = Direct::new(self.dialer.socket().clone());
+        let way = self.way.datagrams(cx, flow, &relay).await?;
         Ok(Relayed { way, control: granted.io, relay, out: Vec::new() })
+    }
+
+    async fn tunnel(&self, cx: &dyn Services, flow: &Flow, server: &Server) -> Result<Granted, DialError> {
+        let target = flow.destination();
+        match (self.version, &target.host) {
+            (Version::V5, _) => self.ask(cx, flow, server, Command::Connect, target).await,
+            (Version::V4, Host::Domain(name)) => {
+                let found = Families::V4Only.pick(&cx.resolve(name).await?, target.port);
+                let none = || DialError::target(Stage::Resolve, io::ErrorKind::AddrNotAvailable);
+                let first = found.first().ok_or_else(none)?;
+                self.ask4(cx, flow, server, &(*first).into()).await
+            }
+            (Version::V4 | Version::V4a, _) => self.ask4(cx, flow, server, target).await,
+        }
     }
 
     async fn ask(
         &self,
         cx: &dyn Services,
+        flow: &Flow,
         server: &Server,
         command: Command,
         target: &Target,
     ) -> Result<Granted, DialError> {
-        let mut io = self.dialer.connect(cx, &server.address, Blame::Server).await?;
-        let mut held = BytesMut::new();
+        let io = self.way.open(cx, flow, &server.address).await?;
         let login = server.login.as_ref().map(|(user, password)| Login { user, password });
-        let mut client = Client::new(command, target, login);
-        match drive(&mut io, &mut held, &mut client, Bounds::within(HANDSHAKE)).await {
-            Ok(Ok(bound)) => Ok(Granted { io, held, bound }),
-            Ok(Err(refused)) => Err(answered(refused)),
-            Err(error) => Err(shaken(error)),
-        }
+        shake(io, Client::new(command, target, login)).await
+    }
+
+    async fn ask4(
+        &self,
+        cx: &dyn Services,
+        flow: &Flow,
+        server: &Server,
+        target: &Target,
+    ) -> Result<Granted, DialError> {
+        let user = server.login.as_ref().map(|(user, _)| user.as_str());
+        let client = Client4::new(target, user).map_err(|error| DialError::us(Stage::Policy, error))?;
+        let io = self.way.open(cx, flow, &server.address).await?;
+        shake(io, client).await
     }
 
     /// Where datagrams go. Servers that say "any address" mean their own; the port alone is news then.
@@ -116,7 +164,7 @@ impl Socks {
     }
 
     async fn first(&self, cx: &dyn Services, name: &DomainName, port: u16) -> Result<Target, DialError> {
-        let found = self.dialer.families().pick(&cx.resolve(name).await?, port);
+        let found = self.way.dialer().families().pick(&cx.resolve(name).await?, port);
         let first = found.first().ok_or_else(|| DialError::server(Stage::Resolve, io::ErrorKind::AddrNotAvailable))?;
         Ok((*first).into())
     }
@@ -129,16 +177,13 @@ struct Granted {
     bound: Option<Target>,
 }
 
-/// The tunnel, once the first bytes went into it.
-pub(super) async fn begun(mut io: BoxStream, held: BytesMut, first: &[u8]) -> Result<BoxStream, DialError> {
-    if !first.is_empty() {
-        let sent = async {
-            io.write_all(first).await?;
-            io.flush().await
-        };
-        sent.await.map_err(|error| DialError::server(Stage::Answer, error))?;
+async fn shake(mut io: BoxStream, mut client: impl Handshake<Output = Outcome>) -> Result<Granted, DialError> {
+    let mut held = BytesMut::new();
+    match drive(&mut io, &mut held, &mut client, Bounds::within(HANDSHAKE)).await {
+        Ok(Ok(bound)) => Ok(Granted { io, held, bound }),
+        Ok(Err(refused)) => Err(answered(refused)),
+        Err(error) => Err(shaken(error)),
     }
-    Ok(boxed(io, held))
 }
 
 fn answered(refused: Refused) -> DialError {
@@ -152,7 +197,7 @@ pub(super) fn shaken(error: DriveError) -> DialError {
 
 /// Datagrams by way of the server's relay. The control connection is kept, and its end is the association's.
 struct Relayed {
-    way: Direct,
+    way: BoxPackets,
     control: BoxStream,
     relay: Target,
     out: Vec<u8>,

@@ -6,6 +6,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::testing::{House, flow};
+use crate::transport::Dialer;
 
 /// Asks through a server that answers so; gives the result and the question.
 async fn ask(answer: &str, first: &[u8]) -> (Result<BoxStream, DialError>, String) {

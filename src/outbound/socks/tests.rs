@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
 use super::*;
@@ -11,6 +11,7 @@ use crate::net::{Families, SocketOptions};
 use crate::outbound::testing::{House, flow};
 use crate::proto::login::Logins;
 use crate::proto::socks::{self, Reply, Request};
+use crate::transport::Dialer;
 
 fn outbound(servers: &[(SocketAddr, bool)]) -> Socks {
     let server = |&(at, login): &(SocketAddr, bool)| Server {
@@ -93,9 +94,9 @@ async fn datagrams_go_by_the_relay_and_end_with_the_control_connection() {
         let relay = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let stranger = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let port = relay.local_addr().unwrap().port();
-        let (outbound, house) = (outbound(&[(at, true)]), House::default());
+        let (outbound, house, flow) = (outbound(&[(at, true)]), House::default(), flow("0.0.0.0:0"));
         let serving = serve(&listener, Reply::Succeeded, SocketAddr::new(announced, port));
-        let (packets, (control, request)) = tokio::join!(outbound.associate(&house), serving);
+        let (packets, (control, request)) = tokio::join!(outbound.associate(&house, &flow), serving);
         assert_eq!(request.command, Command::Associate);
         let mut packets = packets.unwrap();
         send(&mut packets, b"ask", &"a.example:53".parse().unwrap()).await.unwrap();
@@ -118,4 +119,25 @@ async fn datagrams_go_by_the_relay_and_end_with_the_control_connection() {
 fn no_login_is_shown() {
     let shown = format!("{:?}", outbound(&[(([127, 0, 0, 1], 1).into(), true)]));
     assert!(shown.contains("***@127.0.0.1:1") && !shown.contains("\"p\""), "{shown}");
+}
+
+#[tokio::test]
+async fn older_versions_carry_streams_alone() {
+    for (version, asked) in [(Version::V4, "10.0.0.7:443"), (Version::V4a, "a.example:443")] {
+        let (listener, at) = bound().await;
+        let dialer = Dialer::raw(SocketOptions::default(), Families::Any);
+        let servers = vec![Server { address: at.into(), login: None }];
+        let outbound = Socks::new(dialer, servers).speaking(version);
+        let (house, flow) = (House::knowing("a.example", &["2001:db8::1", "10.0.0.7"]), flow("a.example:443"));
+        let serving = async {
+            let (mut io, _) = listener.accept().await.unwrap();
+            let mut server = socks::Server::new(None);
+            let request = drive(&mut io, &mut BytesMut::new(), &mut server, Bounds::within(HANDSHAKE)).await.unwrap();
+            io.write_all(&request.answer(Reply::Succeeded, at)).await.unwrap();
+            request.target.to_string()
+        };
+        let (stream, target) = tokio::join!(outbound.connect(&house, &flow, b"x"), serving);
+        assert_eq!((stream.is_ok(), target.as_str()), (true, asked));
+        assert!(!outbound.carries_datagrams() && outbound.associate(&house, &flow).await.is_err());
+    }
 }

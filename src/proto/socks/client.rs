@@ -108,7 +108,8 @@ impl<'a> Client<'a> {
     }
 }
 
-type Outcome = Result<Option<Target>, Refused>;
+/// What a server answered: the address it serves from, if that could be read, or its refusal.
+pub type Outcome = Result<Option<Target>, Refused>;
 
 /// The bound address. It matters for associations alone, so an unreadable name (an empty one is common) is no error here.
 fn bound(reader: &mut Reader<'_>) -> Result<Option<Target>, WireError> {
@@ -119,7 +120,6 @@ fn bound(reader: &mut Reader<'_>) -> Result<Option<Target>, WireError> {
 }
 
 impl Handshake for Client<'_> {
-    /// The address the server serves from, if it could be read.
     type Output = Outcome;
 
     fn step(&mut self, input: &[u8], reply: &mut Vec<u8>) -> Result<Step<Self::Output>, WireError> {

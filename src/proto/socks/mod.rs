@@ -2,12 +2,14 @@
 
 mod address;
 mod client;
+mod client4;
 mod reply;
 mod server;
 mod udp;
 
 pub use address::{read_address, write_address};
-pub use client::{Client, Login};
+pub use client::{Client, Login, Outcome};
+pub use client4::Client4;
 pub use reply::{Refused, Reply};
 pub use server::{Command, Request, Server, Version};
 pub use udp::{MAX_HEADER, read_datagram, write_header};

@@ -1,0 +1,106 @@
+//! The way to a proxy server: dialed by ourselves, or through another outbound.
+
+use std::io;
+
+use bytes::BytesMut;
+use tokio::io::AsyncWriteExt;
+
+use super::loopback::{MAX_HOPS, Ring};
+use crate::addr::{Network, OutboundId, Target};
+use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
+use crate::net::boxed;
+use crate::net::udp::Direct;
+use crate::transport::Dialer;
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub struct Way {
+    dialer: Dialer,
+    through: Option<OutboundId>,
+}
+
+impl From<Dialer> for Way {
+    fn from(dialer: Dialer) -> Self {
+        Self { dialer, through: None }
+    }
+}
+
+impl Way {
+    /// By another outbound; security and carrier are put around its stream.
+    #[must_use]
+    pub fn through(dialer: Dialer, outbound: OutboundId) -> Self {
+        Self { dialer, through: Some(outbound) }
+    }
+
+    /// The dialer.
+    pub(super) fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    /// A ready stream to a server, for this flow.
+    pub(super) async fn open(&self, cx: &dyn Services, flow: &Flow, server: &Target) -> Result<BoxStream, DialError> {
+        let Some(outbound) = self.through else { return self.dialer.connect(cx, server, Blame::Server).await };
+        let hop = hop(flow, Network::Tcp, server)?;
+        let io = cx.dial(Via::Outbound(outbound), &hop, &[]).await.map_err(behind)?;
+        self.dialer.wrap(io, &server.host, Blame::Server).await
+    }
+
+    /// An association by which the datagrams of a server go.
+    pub(super) async fn datagrams(&self, cx: &dyn Services, flow: &Flow, to: &Target) -> Result<BoxPackets, DialError> {
+        let Some(outbound) = self.through else { return Ok(Box::new(Direct::new(self.dialer.socket().clone()))) };
+        cx.associate(Via::Outbound(outbound), &hop(flow, Network::Udp, to)?).await.map_err(behind)
+    }
+}
+
+/// The flow as the other outbound sees it: to the server, and with nothing of its own payload.
+fn hop(flow: &Flow, network: Network, server: &Target) -> Result<Flow, DialError> {
+    if flow.hops >= MAX_HOPS {
+        return Err(DialError::us(Stage::Policy, io::Error::other(Ring { inbound: flow.inbound.clone() })));
+    }
+    let mut hop = flow.clone();
+    hop.network = network;
+    hop.target = server.clone();
+    (hop.route_target, hop.sniffed, hop.attributes, hop.protocol, hop.pin) = (None, None, None, None, None);
+    hop.hops += 1;
+    Ok(hop)
+}
+
+/// What is a target for the outbound in front is the server for the one behind.
+fn behind(error: DialError) -> DialError {
+    let blame = if error.blame == Blame::Target { Blame::Server } else { error.blame };
+    DialError { blame, ..error }
+}
+
+/// The tunnel, once the first bytes went into it.
+pub(super) async fn begun(mut io: BoxStream, held: BytesMut, first: &[u8]) -> Result<BoxStream, DialError> {
+    if !first.is_empty() {
+        let sent = async {
+            io.write_all(first).await?;
+            io.flush().await
+        };
+        sent.await.map_err(|error| DialError::server(Stage::Answer, error))?;
+    }
+    Ok(boxed(io, held))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::outbound::testing::{House, flow};
+
+    #[tokio::test]
+    async fn another_outbound_is_asked_for_the_server() {
+        let dialer = Dialer::raw(Default::default(), Default::default());
+        let way = Way::through(dialer, OutboundId(3));
+        let (house, flow, server) = (House::default(), flow("a.example:443"), "10.0.0.1:1080".parse().unwrap());
+        assert!(way.open(&house, &flow, &server).await.is_err());
+        assert!(way.datagrams(&house, &flow, &server).await.is_err());
+        let dialed = house.dialed();
+        assert!(dialed.iter().all(|hop| *hop.destination() == server && hop.hops == 1));
+        assert_eq!((dialed[0].network, dialed[1].network), (Network::Tcp, Network::Udp));
+        let mut ring = flow;
+        ring.hops = MAX_HOPS;
+        assert_eq!(way.open(&house, &ring, &server).await.err().map(|error| error.stage), Some(Stage::Policy));
+    }
+}
