@@ -4,9 +4,10 @@ use std::io::IsTerminal;
 
 use super::args::Run;
 use super::exit::Exit;
+use super::say;
+use super::serve::{self, StartError};
 use super::sources::{self, SourceError};
 use super::words::Wording;
-use super::{say, serve};
 use crate::frontend::{Colour, Format, Loaded, Options, Source, headline, load, render, xray};
 use crate::model::config::Config;
 use crate::shape::{Kind, Plain, Severity};
@@ -116,14 +117,14 @@ fn start(loaded: &Loaded, config: Config) -> Exit {
             _ => tracing::warn!(target: "core", "{line}"),
         }
     }
-    let ended = serve::until_told(config, wording);
+    let ended = serve::until_told(&config, wording);
     // What the log still has comes before the reason, which must be the last line.
     drop(telemetry);
     match ended {
         Ok(()) => Exit::Done,
         Err(error) => {
             say::out(wording.not_started(&error.to_string()));
-            Exit::Start
+            if matches!(error, StartError::Build(_)) { Exit::Config } else { Exit::Start }
         }
     }
 }

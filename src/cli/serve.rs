@@ -1,17 +1,70 @@
 //! The runtime around a running engine: threads, signals, and an end that does not drag on.
 
+use std::io;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
 use super::words::Wording;
+use crate::engine::{BindError, BuildError, Engine};
 use crate::model::config::Config;
 
 /// Why a good configuration does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no engine in this build yet.
-    #[error("running is not built yet; --test and convert are")]
-    NotBuilt,
+    /// Something in it cannot run; nothing was opened.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// An inbound cannot listen.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The machine gives no threads or signals.
+    #[error("no runtime: {0}")]
+    Runtime(#[from] io::Error),
 }
 
+/// Names that are being looked up hold a thread each, and no call can end them; the process does not wait for those.
+const LAST: Duration = Duration::from_millis(100);
+
 /// Runs the configuration until TERM or INT.
-pub fn until_told(_config: Config, _wording: Wording) -> Result<(), StartError> {
-    Err(StartError::NotBuilt)
+pub fn until_told(config: &Config, wording: Wording) -> Result<(), StartError> {
+    let engine = Engine::new(config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
+        let told = told()?;
+        let bound = engine.bind()?;
+        // Panels wait for this line, and it must pass the level that most configurations have.
+        tracing::warn!(target: "core", "{}", wording.started());
+        let token = CancellationToken::new();
+        let stop = token.clone();
+        tokio::spawn(async move {
+            told.await;
+            stop.cancel();
+        });
+        bound.run(token).await;
+        Ok(())
+    });
+    runtime.shutdown_timeout(LAST);
+    ended
+}
+
+/// Waits for a signal that ends us. Those are heard from here on, not from the first poll.
+#[cfg(unix)]
+fn told() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+    })
+}
+
+/// Waits for Ctrl-C.
+#[cfg(not(unix))]
+fn told() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
 }

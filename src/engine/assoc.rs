@@ -1,0 +1,289 @@
+//! One UDP association: where each target goes, the links that lead there, and their end.
+//!
+//! One task moves everything. Nothing of an association outlives it: when the client's side ends, all sockets close.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::choose::{Because, Heading, Nowhere, head};
+use super::links::{Closed, Link};
+use super::services::House;
+use super::tell;
+use crate::addr::Target;
+use crate::flow::{BoxFuture, BoxPackets, Flow, FlowEnd, Packets, Side};
+use crate::model::config::Dest;
+use crate::net::{Alarm, Watch};
+
+/// Targets whose way is remembered. A client that has more is asked about again.
+const TARGETS: usize = 1024;
+
+/// Targets that are being decided about at a time; those come to more only where names must be resolved.
+const DECIDING: usize = 32;
+
+/// Links at a time. There are as many as the config has destinations at most, and nobody's client needs more than these.
+const LINKS: usize = 64;
+
+/// Runs an association until the client's side ends, it was quiet for too long, or the token falls.
+pub(super) async fn run(house: House, flow: Flow, client: BoxPackets, end: &CancellationToken) {
+    let id = flow.id;
+    let idle = house.snapshot.levels.of(flow.level).idle;
+    let mut association = Association {
+        house,
+        flow,
+        client,
+        ways: HashMap::new(),
+        deciding: Vec::new(),
+        links: Vec::new(),
+        answer: None,
+        buf: BytesMut::new(),
+        moved: false,
+    };
+    let timer = pin!(sleep(idle.unwrap_or_default()));
+    let cancelled = pin!(end.cancelled());
+    let mut watch = Watch::new(timer, cancelled, idle);
+    let mut sweep = pin!(sleep(idle.map_or(NEVER, |idle| idle / 2)));
+    let ended = poll_fn(|cx| {
+        let ended = association.poll(cx);
+        if std::mem::take(&mut association.moved) {
+            watch.touch();
+        }
+        if ended.is_ready() {
+            return ended;
+        }
+        if let Some(idle) = idle {
+            while sweep.as_mut().poll(cx).is_ready() {
+                association.sweep(idle);
+                sweep.as_mut().reset(Instant::now() + idle / 2);
+            }
+        }
+        watch.poll(cx).map(|alarm| match alarm {
+            Alarm::Idle => FlowEnd::Idle,
+            Alarm::Cancelled => FlowEnd::Cancelled,
+        })
+    })
+    .await;
+    let meter = &association.flow.meter;
+    tracing::debug!(flow = id, up = meter.up(), down = meter.down(), "association ended: {ended}");
+}
+
+/// Longer than any process lives.
+const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
+
+struct Association {
+    house: House,
+    /// What all of the client's datagrams have in common.
+    flow: Flow,
+    client: BoxPackets,
+    ways: HashMap<Target, Way>,
+    deciding: Vec<Deciding>,
+    links: Vec<Link>,
+    /// An answer that the client's side did not take yet.
+    answer: Option<(Bytes, Target)>,
+    buf: BytesMut,
+    /// Whether anything moved in this turn.
+    moved: bool,
+}
+
+/// Where a target goes.
+enum Way {
+    /// It is being decided.
+    Asked,
+    To(Dest, Because),
+    Closed,
+}
+
+struct Deciding {
+    target: Target,
+    waiting: Vec<Bytes>,
+    answer: BoxFuture<'static, Result<Heading, Nowhere>>,
+}
+
+/// Datagrams that wait for one decision.
+const UNDECIDED: usize = 8;
+
+/// Datagrams moved before other tasks get their turn.
+const TURNS: usize = 64;
+
+impl Association {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<FlowEnd> {
+        for _ in 0..TURNS {
+            let sent = self.poll_client(cx);
+            if let Poll::Ready(Err(error)) = sent {
+                return Poll::Ready(ended(error));
+            }
+            self.poll_deciding(cx);
+            let answered = self.poll_links(cx);
+            if let Poll::Ready(Err(error)) = answered {
+                return Poll::Ready(ended(error));
+            }
+            if sent.is_pending() && answered.is_pending() {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Takes one datagram from the client.
+    fn poll_client(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.buf.clear();
+        let target = match self.client.poll_recv(cx, &mut self.buf) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Ready(Ok(target)) => target,
+        };
+        self.moved = true;
+        self.flow.meter.add_up(self.buf.len() as u64);
+        match self.ways.get(&target) {
+            None => self.ask(target),
+            Some(Way::Closed) => {}
+            Some(Way::To(to, because)) => {
+                let (to, because) = (to.clone(), *because);
+                let payload = std::mem::take(&mut self.buf);
+                self.send(to, because, &payload, target);
+                self.buf = payload;
+            }
+            Some(Way::Asked) => {
+                let waiting = self.deciding.iter_mut().find(|one| one.target == target);
+                if let Some(one) = waiting.filter(|one| one.waiting.len() < UNDECIDED) {
+                    one.waiting.push(Bytes::copy_from_slice(&self.buf));
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Begins to decide where a target goes. Most decisions are there when they are first polled.
+    fn ask(&mut self, target: Target) {
+        if self.deciding.len() >= DECIDING {
+            return;
+        }
+        if self.ways.len() >= TARGETS {
+            self.ways.retain(|_, way| matches!(way, Way::Asked));
+        }
+        let (house, flow) = (self.house.clone(), self.flow_to(&target));
+        let answer = async move { head(&house.snapshot, &flow).await };
+        let waiting = vec![Bytes::copy_from_slice(&self.buf)];
+        self.ways.insert(target.clone(), Way::Asked);
+        self.deciding.push(Deciding { target, waiting, answer: Box::pin(answer) });
+    }
+
+    fn flow_to(&self, target: &Target) -> Flow {
+        Flow { target: target.clone(), ..self.flow.clone() }
+    }
+
+    fn poll_deciding(&mut self, cx: &mut Context<'_>) {
+        let mut at = 0;
+        while let Some(one) = self.deciding.get_mut(at) {
+            let Poll::Ready(answer) = one.answer.as_mut().poll(cx) else {
+                at += 1;
+                continue;
+            };
+            let Deciding { target, waiting, .. } = self.deciding.swap_remove(at);
+            match answer {
+                Ok(Heading { to, because }) => {
+                    self.ways.insert(target.clone(), Way::To(to.clone(), because));
+                    for payload in waiting {
+                        self.send(to.clone(), because, &BytesMut::from(&payload[..]), target.clone());
+                    }
+                }
+                Err(nowhere) => {
+                    tell::refused(&self.house.shared, &self.flow_to(&target), &nowhere);
+                    self.ways.insert(target, Way::Closed);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, to: Dest, because: Because, payload: &BytesMut, target: Target) {
+        if let Some(link) = self.links.iter_mut().find(|link| link.to == to) {
+            return link.push(payload, target);
+        }
+        if self.links.len() >= LINKS {
+            return;
+        }
+        let mut link = Link::open(&self.house, to, because, self.flow_to(&target));
+        link.push(payload, target);
+        self.links.push(link);
+    }
+
+    /// Lets every link send, and takes one answer of each to the client.
+    fn poll_links(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut any = false;
+        let mut at = 0;
+        while at < self.links.len() {
+            if let Err(error) = self.links[at].poll_out(cx) {
+                self.close(at, &error);
+                continue;
+            }
+            // Until the client takes an answer, no other is received; the kernel's queues drop what they cannot hold.
+            if self.poll_answer(cx)?.is_ready() {
+                match self.links[at].poll_in(cx, &mut self.buf) {
+                    Poll::Pending => {}
+                    Poll::Ready(Ok(from)) => {
+                        (any, self.moved) = (true, true);
+                        self.flow.meter.add_down(self.buf.len() as u64);
+                        self.answer = Some((self.buf.split().freeze(), from));
+                    }
+                    Poll::Ready(Err(error)) => {
+                        self.close(at, &error);
+                        continue;
+                    }
+                }
+            }
+            at += 1;
+        }
+        let _ = self.poll_answer(cx)?;
+        if any { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Gives the client the answer that waits for it; ready when there is none any more.
+    fn poll_answer(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+        let Some((payload, from)) = &self.answer else { return Ok(Poll::Ready(())) };
+        match self.client.poll_send(cx, payload, from) {
+            Poll::Ready(sent) => {
+                self.answer = None;
+                sent.map(Poll::Ready)
+            }
+            Poll::Pending => Ok(Poll::Pending),
+        }
+    }
+
+    /// Takes a link out that ended by itself.
+    fn close(&mut self, at: usize, error: &Closed) {
+        tracing::debug!(flow = self.flow.id, %error, "a way out of the association closed");
+        let closed = self.links.swap_remove(at);
+        self.forget(&closed.to);
+    }
+
+    /// Closes links that were quiet for as long as flows may be.
+    fn sweep(&mut self, idle: Duration) {
+        let now = Instant::now();
+        let (live, quiet): (Vec<_>, Vec<_>) = std::mem::take(&mut self.links)
+            .into_iter()
+            .partition(|link| now.saturating_duration_since(link.last) < idle);
+        self.links = live;
+        quiet.iter().for_each(|link| self.forget(&link.to));
+    }
+
+    /// What went there is decided about anew when it comes again.
+    fn forget(&mut self, to: &Dest) {
+        self.ways.retain(|_, way| !matches!(way, Way::To(dest, _) if dest == to));
+    }
+}
+
+fn ended(error: io::Error) -> FlowEnd {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        FlowEnd::Done
+    } else {
+        FlowEnd::Broken { side: Side::Client, source: error }
+    }
+}

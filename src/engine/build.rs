@@ -1,0 +1,92 @@
+//! From a config to what runs. Nothing is opened here: whoever only wants to know whether a config could run asks this.
+
+use std::sync::Arc;
+
+use super::doors::door;
+use super::error::{BuildError, name_of};
+use super::exits::exit;
+use super::resolver::Resolver;
+use super::snapshot::{Exit, Group, Levels, Rule, Snapshot};
+use super::sniffing::Sniffing;
+use crate::addr::{Network, OutboundId};
+use crate::balance::Balancer;
+use crate::inbound::Inbound;
+use crate::model::config::{Config, LinkedBalancer};
+use crate::model::outbound::Outbound as Written;
+use crate::probe::{Plan, Watched};
+use crate::route::Router;
+
+/// What a config becomes.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub(super) snapshot: Snapshot,
+    pub(super) entries: Vec<Entry>,
+    pub(super) watched: Vec<Watched>,
+}
+
+/// An inbound, and what it wants of the dispatcher.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Its tag, or its place.
+    pub(super) name: String,
+    pub(super) inbound: Arc<Inbound>,
+    pub(super) sniffing: Option<Arc<Sniffing>>,
+}
+
+/// Makes everything that flows will need.
+///
+/// # Errors
+/// [`BuildError`] names the first part that cannot run.
+pub(super) fn build(config: &Config) -> Result<Built, BuildError> {
+    let exits = exits(config)?;
+    let (groups, watched) = groups(config, &exits)?;
+    let router = Router::compile(config.strategy, config.rules.iter().map(|rule| (rule.name.as_str(), &rule.when)))?;
+    let snapshot = Snapshot {
+        router,
+        rules: config.rules.iter().map(|rule| Rule { name: rule.name.as_str().into(), to: rule.to.clone() }).collect(),
+        default: config.default.clone(),
+        exits,
+        groups,
+        resolver: Resolver::new(config.dns.as_ref()).map_err(BuildError::Hosts)?,
+        levels: Levels::new(&config.policy),
+    };
+    Ok(Built { snapshot, entries: entries(config)?, watched })
+}
+
+fn exits(config: &Config) -> Result<Box<[Exit]>, BuildError> {
+    let one = |(at, written): (usize, &Written)| {
+        let outbound = exit(written)
+            .map_err(|what| BuildError::Outbound { name: name_of("outbounds", at, &written.tag), what })?;
+        Ok(Exit { tag: written.tag.clone(), outbound, strategy: written.target_strategy })
+    };
+    config.outbounds.iter().enumerate().map(one).collect()
+}
+
+fn groups(config: &Config, exits: &[Exit]) -> Result<(Box<[Group]>, Vec<Watched>), BuildError> {
+    let carries = |id: OutboundId| exits.get(id.index()).is_some_and(|exit| exit.outbound.carries(Network::Udp));
+    let server = |id: OutboundId| config.outbound(id).and_then(Written::probe_target);
+    let (mut groups, mut watched) = (vec![], vec![]);
+    for linked in &config.balancers {
+        let LinkedBalancer { tag, strategy, fallback, .. } = linked;
+        let unbuilt = || BuildError::Strategy { tag: tag.clone(), strategy: strategy.name() };
+        let balancer = Arc::new(Balancer::of(linked, carries).ok_or_else(unbuilt)?);
+        let plan = Plan::of(linked, server).map_err(|source| BuildError::TestUrl { tag: tag.clone(), source })?;
+        if plan != Plan::Nothing {
+            watched.push(Watched { balancer: Arc::clone(&balancer), plan });
+        }
+        groups.push(Group { balancer, fallback: fallback.clone() });
+    }
+    Ok((groups.into(), watched))
+}
+
+fn entries(config: &Config) -> Result<Vec<Entry>, BuildError> {
+    let mut entries = vec![];
+    for (at, written) in config.inbounds.iter().enumerate() {
+        let name = name_of("inbounds", at, &written.tag);
+        let bad = |what| BuildError::Inbound { name: name.clone(), what };
+        let inbound = Arc::new(door(written, &config.policy).map_err(bad)?);
+        let sniffing = Sniffing::compile(&written.sniffing).map_err(|error| bad(error.to_string()))?;
+        entries.push(Entry { inbound, sniffing: sniffing.map(Arc::new), name });
+    }
+    Ok(entries)
+}

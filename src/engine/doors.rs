@@ -1,0 +1,94 @@
+//! From the inbounds of a config to those that run.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use crate::addr::{Host, Network};
+use crate::inbound::{Common, Dokodemo, Http, Inbound, Kind, Mixed, Original, Place, Relay, Socks, UnixPlace, Users};
+use crate::model::fields::Networks;
+use crate::model::inbound::{Inbound as Written, InboundKind, Listen};
+use crate::model::policy::Policy;
+use crate::model::protocol::{Dokodemo as WrittenDoor, Login, SocksIn};
+use crate::model::sockopt::Tproxy;
+use crate::net::SocketOptions;
+use crate::proto::login::Logins;
+use crate::shape::Dialect;
+
+/// Makes an inbound.
+///
+/// # Errors
+/// A sentence on what cannot be used.
+pub(super) fn door(written: &Written, policy: &Policy) -> Result<Inbound, String> {
+    let (kind, networks, level) = match &written.kind {
+        InboundKind::Socks(socks) => (Kind::Mixed(mixed(socks)?), Networks::TCP, socks.user_level),
+        InboundKind::Http(http) => {
+            let users = (!http.accounts.is_empty()).then(|| users(&http.accounts));
+            (Kind::Http(Http::new(users, http.allow_transparent)), Networks::TCP, http.user_level)
+        }
+        InboundKind::Dokodemo(door) => (Kind::Dokodemo(fixed(door)), door.network, door.user_level),
+        #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
+        other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
+    };
+    let limits = policy.level(level);
+    Ok(Inbound {
+        common: Common { tag: written.tag.clone(), level, handshake: limits.handshake.0, idle: limits.conn_idle.0 },
+        kind,
+        places: places(written, networks)?,
+        options: SocketOptions::from(&written.stream.sockopt),
+        original: original(written),
+    })
+}
+
+fn mixed(socks: &SocksIn) -> Result<Mixed, String> {
+    let relay = match (&socks.ip, socks.udp) {
+        (_, false) => Relay::Off,
+        (None, true) => Relay::Here,
+        (Some(Host::Ip(ip)), true) => Relay::At(*ip),
+        (Some(Host::Domain(name)), true) => return Err(format!("`ip` must be an address, not the name {name}")),
+    };
+    let who = || socks.logins().map(users);
+    Ok(Mixed::new(Socks::new(who(), relay), Http::new(who(), false)))
+}
+
+fn users(logins: &[Login]) -> Users {
+    Users::new(Logins::new(logins.iter().map(|login| (login.user.as_str(), login.pass.expose().as_str()))))
+}
+
+fn fixed(door: &WrittenDoor) -> Dokodemo {
+    Dokodemo {
+        host: door.address.clone(),
+        port: Some(door.port.0).filter(|port| *port != 0),
+        by_port: door.port_map.0.iter().map(|(port, to)| (*port, (to.host.clone(), to.port))).collect(),
+        follow: door.follow_redirect,
+    }
+}
+
+/// Xray takes `followRedirect` without a `tproxy` mode for the REDIRECT target (`app/proxyman/inbound`).
+fn original(written: &Written) -> Original {
+    let follows = matches!(&written.kind, InboundKind::Dokodemo(door) if door.follow_redirect);
+    match written.stream.sockopt.tproxy {
+        Tproxy::Tproxy => Original::Transparent,
+        Tproxy::Redirect => Original::Redirect,
+        Tproxy::Off if follows => Original::Redirect,
+        Tproxy::Off => Original::Unknown,
+    }
+}
+
+fn places(written: &Written, networks: Networks) -> Result<Vec<Place>, String> {
+    let ip = match &written.listen {
+        Listen::Any => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        Listen::Ip(ip) => *ip,
+        Listen::Unix { path, mode } => {
+            return Ok(vec![Place::Unix(UnixPlace::File { path: path.into(), mode: *mode })]);
+        }
+        Listen::Abstract { name, padded } => {
+            return Ok(vec![Place::Unix(UnixPlace::Abstract { name: name.clone(), padded: *padded })]);
+        }
+    };
+    let ports = written.ports.as_ref().ok_or("it has no port to listen on")?;
+    let each = |port| {
+        let at = SocketAddr::new(ip, port);
+        let tcp = networks.contains(Network::Tcp).then_some(Place::Tcp(at));
+        tcp.into_iter().chain(networks.contains(Network::Udp).then_some(Place::Udp(at)))
+    };
+    Ok(ports.iter().flat_map(each).collect())
+}

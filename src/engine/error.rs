@@ -1,0 +1,64 @@
+//! What keeps a config from running.
+
+use crate::addr::Tag;
+use crate::inbound::ListenError;
+use crate::probe::BadUrl;
+use crate::route::CompileError;
+
+/// Why a config cannot become a snapshot. Nothing was opened yet.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A rule.
+    #[error(transparent)]
+    Rules(#[from] CompileError),
+    /// A name of `dns.hosts`.
+    #[error("dns.hosts: {0}")]
+    Hosts(#[source] CompileError),
+    /// A balancer whose strategy is not built yet.
+    #[error("balancer {tag}: the strategy {strategy} is not built yet")]
+    Strategy {
+        /// The balancer.
+        tag: Tag,
+        /// Its strategy.
+        strategy: &'static str,
+    },
+    /// A balancer whose test address cannot be fetched.
+    #[error("balancer {tag}: {source}")]
+    TestUrl {
+        /// The balancer.
+        tag: Tag,
+        /// What is wrong with the address.
+        source: BadUrl,
+    },
+    /// Something of an inbound.
+    #[error("inbound {name}: {what}")]
+    Inbound {
+        /// Its tag, or its place.
+        name: String,
+        /// What cannot be used.
+        what: String,
+    },
+    /// Something of an outbound.
+    #[error("outbound {name}: {what}")]
+    Outbound {
+        /// Its tag, or its place.
+        name: String,
+        /// What cannot be used.
+        what: String,
+    },
+}
+
+/// An inbound could not listen. None listens then.
+#[derive(Debug, thiserror::Error)]
+#[error("inbound {name}: {source}")]
+pub struct BindError {
+    /// Its tag, or its place.
+    pub name: String,
+    /// Where, and why.
+    pub source: ListenError,
+}
+
+/// An item's tag, or its place in the list if it has none.
+pub(super) fn name_of(list: &str, at: usize, tag: &Tag) -> String {
+    if tag.is_empty() { format!("{list}[{at}]") } else { tag.to_string() }
+}

@@ -1,0 +1,104 @@
+//! From the outbounds of a config to those that run.
+
+use crate::model::fields::DomainStrategy;
+use crate::model::outbound::{Outbound as Written, OutboundKind, SendThrough as WrittenThrough};
+use crate::model::protocol::{Answer as WrittenAnswer, FinalAction, Freedom as WrittenFreedom};
+use crate::model::server::Server as WrittenServer;
+use crate::model::stream::Stream;
+use crate::net::{Families, SocketOptions};
+use crate::outbound::{
+    Answer, Blackhole, Freedom, Http, Lookup, Loopback, Outbound, Redirect, SendThrough, Server, Socks, Source,
+};
+use crate::shape::Dialect;
+use crate::transport::Dialer;
+
+/// Makes an outbound.
+///
+/// # Errors
+/// A sentence on what cannot run yet.
+pub(super) fn exit(written: &Written) -> Result<Outbound, String> {
+    if written.chained().is_some() {
+        return Err("dialling through another outbound is not built yet".into());
+    }
+    if written.mux.enabled {
+        return Err("mux is not built yet".into());
+    }
+    Ok(match &written.kind {
+        OutboundKind::Freedom(freedom) => Outbound::Freedom(direct(freedom, written)?),
+        OutboundKind::Blackhole(hole) => Outbound::Blackhole(Blackhole::new(match hole.response.r#type {
+            WrittenAnswer::None => Answer::None,
+            WrittenAnswer::Http => Answer::Http,
+        })),
+        OutboundKind::Loopback(back) => Outbound::Loopback(Loopback::new(back.inbound_tag.clone())),
+        OutboundKind::Socks(socks) => {
+            let servers = socks.servers.iter().map(|server| asked(server, server.account.login())).collect();
+            Outbound::Socks(Socks::new(dialer(written)?, servers))
+        }
+        OutboundKind::Http(http) => {
+            let servers = http.servers.iter().map(|server| asked(server, server.account.login())).collect();
+            let headers = http.common.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            Outbound::Http(Http::new(dialer(written)?, servers, headers))
+        }
+        #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
+        other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
+    })
+}
+
+fn asked<A>(server: &WrittenServer<A>, login: Option<(&str, &str)>) -> Server {
+    Server { address: server.target(), login: login.map(|(user, pass)| (user.to_owned(), pass.to_owned())) }
+}
+
+fn direct(freedom: &WrittenFreedom, written: &Written) -> Result<Freedom, String> {
+    if freedom.fragment.is_some() || !freedom.noises.is_empty() {
+        return Err("fragment and noises are not built yet".into());
+    }
+    if freedom.final_rules.iter().any(|rule| rule.action == FinalAction::Block) {
+        return Err("finalRules that block are not built yet".into());
+    }
+    let redirect = freedom
+        .redirect
+        .as_ref()
+        .map_or_else(Redirect::default, |to| Redirect { host: to.host.clone(), port: to.port });
+    Ok(Freedom {
+        socket: SocketOptions::from(&written.stream.sockopt),
+        lookup: lookup(freedom.target_strategy),
+        redirect,
+        through: match written.send_through {
+            WrittenThrough::Any => SendThrough::Any,
+            WrittenThrough::Ip(ip) => SendThrough::Ip(ip),
+            WrittenThrough::Net(net) => SendThrough::Net(net),
+            WrittenThrough::Origin => SendThrough::Origin,
+            WrittenThrough::Source => SendThrough::Source,
+        },
+        header: header(freedom.proxy_protocol),
+    })
+}
+
+fn header(version: u32) -> Option<crate::proto::haproxy::Form> {
+    match version {
+        1 => Some(crate::proto::haproxy::Form::V1),
+        2 => Some(crate::proto::haproxy::Form::V2),
+        _ => None,
+    }
+}
+
+fn lookup(strategy: DomainStrategy) -> Lookup {
+    let source = match strategy {
+        DomainStrategy::AsIs => Source::System,
+        forced if forced.forces() => Source::Dns,
+        _ => Source::DnsFirst,
+    };
+    Lookup { source, families: Families::from(strategy) }
+}
+
+/// The way to a proxy server.
+fn dialer(written: &Written) -> Result<Dialer, String> {
+    let Stream { sockopt, .. } = &written.stream;
+    let mut socket = SocketOptions::from(sockopt);
+    socket.bind = match written.send_through {
+        WrittenThrough::Any => None,
+        WrittenThrough::Ip(ip) => Some(ip),
+        _ => return Err("sendThrough takes one address here; others are not built yet".into()),
+    };
+    Ok(Dialer::raw(socket, Families::from(sockopt.domain_strategy)))
+}

@@ -1,0 +1,99 @@
+//! The ways out of one UDP association: a link for each route, opened when the first datagram takes it.
+//!
+//! Links are kept by route, not by target: all that leaves by one outbound leaves by one socket, so whoever learns of that
+//! socket may answer (full cone). A link to a balancer stays with the member it began with.
+
+use std::collections::VecDeque;
+use std::io;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use tokio::time::Instant;
+
+use super::choose::{Because, choose};
+use super::services::House;
+use super::tell;
+use crate::addr::Target;
+use crate::flow::{BoxFuture, BoxPackets, DialError, Flow, Stage};
+use crate::model::config::Dest;
+
+/// One way out.
+pub(super) struct Link {
+    /// The route it serves.
+    pub(super) to: Dest,
+    /// When something last went through, either way.
+    pub(super) last: Instant,
+    state: State,
+    /// What waits until the link is open or takes more.
+    waiting: VecDeque<(Bytes, Target)>,
+}
+
+enum State {
+    Opening(BoxFuture<'static, Result<BoxPackets, DialError>>),
+    Open(BoxPackets),
+}
+
+/// Datagrams that wait for a link; more are dropped, as a full queue on the way would.
+const WAITING: usize = 32;
+
+impl Link {
+    /// Begins to open a way for the flow. Its first target is that of `flow`.
+    pub(super) fn open(house: &House, to: Dest, because: Because, flow: Flow) -> Self {
+        let (house, dest) = (house.clone(), to.clone());
+        let opening = async move {
+            let choice = match choose(&house.shared, &house.snapshot, &dest, &flow).await {
+                Ok(choice) => choice,
+                Err(nowhere) => {
+                    tell::refused(&house.shared, &flow, &nowhere);
+                    return Err(DialError::us(Stage::Policy, io::Error::other(nowhere)));
+                }
+            };
+            tell::accepted(&house.snapshot, &flow, because, choice);
+            house.associate_by(choice.exit, &flow).await
+        };
+        Self { to, last: Instant::now(), state: State::Opening(Box::pin(opening)), waiting: VecDeque::new() }
+    }
+
+    /// Takes a datagram on its way out.
+    pub(super) fn push(&mut self, payload: &BytesMut, target: Target) {
+        self.last = Instant::now();
+        if self.waiting.len() < WAITING {
+            self.waiting.push_back((Bytes::copy_from_slice(payload), target));
+        }
+    }
+
+    /// Goes on opening, and sends what waits, as far as that is possible now.
+    pub(super) fn poll_out(&mut self, cx: &mut Context<'_>) -> Result<(), Closed> {
+        if let State::Opening(opening) = &mut self.state {
+            match opening.as_mut().poll(cx) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(opened) => self.state = State::Open(opened?),
+            }
+        }
+        let State::Open(packets) = &mut self.state else { return Ok(()) };
+        while let Some((payload, target)) = self.waiting.front() {
+            let Poll::Ready(sent) = packets.poll_send(cx, payload, target) else { break };
+            sent?;
+            self.waiting.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Receives one datagram into `buf`, which is cleared before.
+    pub(super) fn poll_in(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<Result<Target, Closed>> {
+        let State::Open(packets) = &mut self.state else { return Poll::Pending };
+        buf.clear();
+        let from = ready!(packets.poll_recv(cx, buf))?;
+        self.last = Instant::now();
+        Poll::Ready(Ok(from))
+    }
+}
+
+/// A link that could not be opened, or broke.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Closed {
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

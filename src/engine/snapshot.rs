@@ -1,0 +1,118 @@
+//! All that a flow needs, made at once from one config and never changed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::resolver::Resolver;
+use crate::addr::{OutboundId, Tag};
+use crate::balance::Balancer;
+use crate::model::config::{BalancerId, Dest};
+use crate::model::fields::DomainStrategy;
+use crate::model::policy::{LevelPolicy, Policy};
+use crate::net::Limits;
+use crate::outbound::Outbound;
+use crate::route::Router;
+
+/// One moment of the house.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    /// The compiled rules.
+    pub(super) router: Router,
+    /// Where each rule leads, in the router's order.
+    pub(super) rules: Box<[Rule]>,
+    /// Where flows go that meet no rule; absent: there is no outbound.
+    pub(super) default: Option<Dest>,
+    /// The outbounds in their order.
+    pub(super) exits: Box<[Exit]>,
+    /// The balancers in their order.
+    pub(super) groups: Box<[Group]>,
+    /// Names to addresses.
+    pub(super) resolver: Resolver,
+    /// Idle limits by user level.
+    pub(super) levels: Levels,
+}
+
+/// What the engine knows of a rule beside its conditions.
+#[derive(Debug)]
+pub(super) struct Rule {
+    /// Its name, or its place.
+    pub(super) name: Box<str>,
+    /// Where it leads.
+    pub(super) to: Dest,
+}
+
+/// An outbound.
+#[derive(Debug)]
+pub(super) struct Exit {
+    pub(super) tag: Tag,
+    pub(super) outbound: Outbound,
+    /// How names become addresses before the outbound sees them.
+    pub(super) strategy: DomainStrategy,
+}
+
+/// A balancer with the way out of it.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) balancer: Arc<Balancer>,
+    pub(super) fallback: Option<Dest>,
+}
+
+impl Snapshot {
+    pub(super) fn exit(&self, id: OutboundId) -> Option<&Exit> {
+        self.exits.get(id.index())
+    }
+
+    pub(super) fn group(&self, id: BalancerId) -> Option<&Group> {
+        self.groups.get(id.index())
+    }
+
+    /// The outbound with a tag.
+    pub(super) fn tagged(&self, tag: &Tag) -> Option<OutboundId> {
+        let at = self.exits.iter().position(|exit| exit.tag == *tag)?;
+        u32::try_from(at).ok().map(OutboundId)
+    }
+}
+
+/// Idle limits by user level.
+#[derive(Debug)]
+pub(super) struct Levels {
+    usual: Limits,
+    written: HashMap<u32, Limits>,
+}
+
+impl Levels {
+    pub(super) fn new(policy: &Policy) -> Self {
+        let levels = policy.levels.iter().filter_map(|(level, set)| Some((level.trim().parse().ok()?, limits(set))));
+        Self { usual: limits(&LevelPolicy::default()), written: levels.collect() }
+    }
+
+    pub(super) fn of(&self, level: u32) -> Limits {
+        self.written.get(&level).copied().unwrap_or(self.usual)
+    }
+}
+
+fn limits(level: &LevelPolicy) -> Limits {
+    Limits {
+        // Xray would end every flow at once; whoever writes 0 means that flows may be quiet.
+        idle: Some(level.conn_idle.0).filter(|idle| *idle > Duration::ZERO),
+        uplink_only: level.uplink_only.0,
+        downlink_only: level.downlink_only.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::Seconds;
+
+    #[test]
+    fn levels_that_are_not_written_have_the_defaults() {
+        let set = LevelPolicy { conn_idle: Seconds(Duration::ZERO), ..LevelPolicy::default() };
+        let policy = Policy { levels: [("7".to_owned(), set)].into(), ..Policy::default() };
+        let levels = Levels::new(&policy);
+        assert_eq!(levels.of(0).idle, Some(Duration::from_secs(300)));
+        assert_eq!(levels.of(7).idle, None);
+        assert_eq!(levels.of(7).uplink_only, Duration::from_secs(1));
+    }
+}

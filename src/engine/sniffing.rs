@@ -1,0 +1,127 @@
+//! What an inbound wants read from first bytes, and what comes of it.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::AsyncReadExt;
+use tokio::time::{Instant, timeout_at};
+
+use crate::addr::{Host, Target};
+use crate::flow::{Attributes, BoxStream, Flow, Sniffed};
+use crate::model::matcher::{Bare, DomainRule, IpRule};
+use crate::model::sniffing::{Sniffer, Sniffing as Written};
+use crate::proto::sniff::{self, Known, Sniff};
+use crate::route::{Addresses, CompileError, Names};
+
+/// Compiled settings of one inbound; there are none where no byte need be read.
+#[derive(Debug)]
+pub(super) struct Sniffing {
+    sniffers: Box<[Sniffer]>,
+    route_only: bool,
+    names_excluded: Names,
+    ips_excluded: Addresses,
+}
+
+/// Why settings cannot be compiled.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BadSniffing {
+    #[error("sniffing: {0}")]
+    Text(String),
+    #[error("sniffing: {0}")]
+    Compile(#[from] CompileError),
+}
+
+impl Sniffing {
+    pub(super) fn compile(written: &Written) -> Result<Option<Self>, BadSniffing> {
+        if !written.enabled || written.metadata_only {
+            return Ok(None);
+        }
+        let names = written.domains_excluded.0.iter().map(|text| DomainRule::parse(text, Bare::Keyword));
+        let names: Vec<DomainRule> = names.collect::<Result<_, _>>().map_err(BadSniffing::Text)?;
+        let ips = written.ips_excluded.0.iter().map(|text| IpRule::parse(text));
+        let ips: Vec<IpRule> = ips.collect::<Result<_, _>>().map_err(BadSniffing::Text)?;
+        Ok(Some(Self {
+            sniffers: written.dest_override.iter().copied().collect(),
+            route_only: written.route_only,
+            names_excluded: Names::compile(names.iter().map(|rule| (rule, 0)))?,
+            ips_excluded: Addresses::compile(&ips)?,
+        }))
+    }
+
+    /// Reads first bytes until they say what they are, and tells the flow. They are given back for the dial.
+    ///
+    /// A client that says nothing is not waited for: many servers speak first.
+    pub(super) async fn read(&self, flow: &mut Flow, io: &mut BoxStream) -> io::Result<BytesMut> {
+        let mut first = BytesMut::new();
+        let deadline = Instant::now() + WAIT;
+        let (mut rounds, mut early) = (0, None);
+        while rounds < ROUNDS && first.len() < MOST {
+            first.reserve(CHUNK);
+            match timeout_at(deadline, io.read_buf(&mut first)).await {
+                Err(_) | Ok(Ok(0)) => break,
+                Ok(read) => _ = read?,
+            }
+            match sniff::stream(&first) {
+                Sniff::Known(known) => {
+                    self.tell(flow, known);
+                    return Ok(first);
+                }
+                Sniff::Unknown => return Ok(first),
+                Sniff::NeedMore(known) => {
+                    rounds += u32::from(known.is_none());
+                    early = known;
+                }
+            }
+        }
+        if let Some(known) = early {
+            self.tell(flow, known);
+        }
+        Ok(first)
+    }
+
+    fn tell(&self, flow: &mut Flow, known: Known) {
+        let protocol = known.protocol.as_str();
+        if !known.attributes.is_empty() {
+            let mut attributes = Attributes::default();
+            known.attributes.iter().for_each(|(name, value)| attributes.push(name, value));
+            flow.attributes = Some(Box::new(attributes));
+        }
+        // A name that must not count is not kept, so nobody after this has to ask again.
+        let domain = known.domain.filter(|domain| {
+            self.sniffers
+                .iter()
+                .any(|sniffer| word(*sniffer).starts_with(protocol) || protocol.starts_with(word(*sniffer)))
+                && self.names_excluded.first(domain.as_str()).is_none()
+                && !flow.target.host.ip().is_some_and(|ip| self.ips_excluded.contains(ip))
+        });
+        if let Some(domain) = &domain
+            && !self.route_only
+        {
+            flow.route_target = Some(Target::new(Host::Domain(domain.clone()), flow.destination().port));
+        }
+        flow.sniffed = Some(Sniffed { protocol, domain });
+    }
+}
+
+/// The protocol's name as findings carry it.
+fn word(sniffer: Sniffer) -> &'static str {
+    match sniffer {
+        Sniffer::Http => "http",
+        Sniffer::Tls => "tls",
+        Sniffer::Quic => "quic",
+        Sniffer::FakeDns => "fakedns",
+    }
+}
+
+/// How long first bytes are waited for (Xray's dispatcher).
+const WAIT: Duration = Duration::from_millis(200);
+
+/// Looks that told nothing before it is given up (Xray's dispatcher).
+const ROUNDS: u32 = 2;
+
+/// As much as is looked at.
+const MOST: usize = 32 * 1024;
+
+/// A ClientHello, or a request's head.
+const CHUNK: usize = 4 * 1024;

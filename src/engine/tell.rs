@@ -1,0 +1,88 @@
+//! What is said of a flow: one access line, and one line at debug.
+
+use std::fmt;
+
+use super::choose::{Because, Choice, Nowhere, Why};
+use super::shared::Shared;
+use super::snapshot::Snapshot;
+use crate::addr::Tag;
+use crate::flow::Flow;
+
+/// Tells where a flow goes. Measurements of our own are no user's business.
+pub(super) fn accepted(snapshot: &Snapshot, flow: &Flow, because: Because, choice: Choice) {
+    let tag = snapshot.exit(choice.exit).map_or("", |exit| exit.tag.as_str());
+    let why = Why { snapshot, because, group: choice.group };
+    tracing::debug!(flow = flow.id, "{} goes to {}: {why}", Headed(flow), Named(tag));
+    if flow.probe {
+        return;
+    }
+    tracing::info!(
+        target: "access",
+        from = %Source(flow),
+        verdict = "accepted",
+        to = %Asked(flow),
+        inbound = flow.inbound.as_str(),
+        arrow = match because {
+            Because::Rule(_) => "->",
+            Because::Default => ">>",
+            Because::Pinned => "==>",
+        },
+        outbound = tag,
+        email = flow.user.as_deref().unwrap_or_default(),
+    );
+}
+
+/// Tells that a flow goes nowhere. What is wrong with the config is warned of once, not for every flow.
+pub(super) fn refused(shared: &Shared, flow: &Flow, nowhere: &Nowhere) {
+    shared.warn_once(nowhere);
+    tracing::debug!(flow = flow.id, "{} is closed: {nowhere}", Headed(flow));
+}
+
+/// The tag of an outbound that may have none.
+struct Named<'a>(&'a str);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "the outbound without a tag" } else { self.0 })
+    }
+}
+
+/// `tcp:host:port` as the client asked.
+struct Asked<'a>(&'a Flow);
+
+impl fmt::Display for Asked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.0.network, self.0.target)
+    }
+}
+
+/// The same as it is routed, with the name that was found.
+struct Headed<'a>(&'a Flow);
+
+impl fmt::Display for Headed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flow = self.0;
+        write!(f, "{}:{}", flow.network, flow.destination())?;
+        match flow.sniffed.as_ref() {
+            Some(sniffed) => match &sniffed.domain {
+                Some(name) => write!(f, " ({} {name})", sniffed.protocol),
+                None => write!(f, " ({})", sniffed.protocol),
+            },
+            None => Ok(()),
+        }
+    }
+}
+
+/// The client's address; clients on Unix sockets have none, and Xray writes zeros for them.
+struct Source<'a>(&'a Flow);
+
+impl fmt::Display for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.source.fmt(f)
+    }
+}
+
+/// The tag for a line that has room for one.
+pub(super) fn tag_of(snapshot: &Snapshot, choice: Choice) -> Tag {
+    snapshot.exit(choice.exit).map(|exit| exit.tag.clone()).unwrap_or_default()
+}
