@@ -15,6 +15,7 @@ use crate::model::config::{Config, LinkedBalancer};
 use crate::model::outbound::Outbound as Written;
 use crate::probe::{Plan, Watched};
 use crate::route::Router;
+use crate::tls::Crypto;
 
 /// What a config becomes.
 #[derive(Debug)]
@@ -38,7 +39,8 @@ pub(super) struct Entry {
 /// # Errors
 /// [`BuildError`] names the first part that cannot run.
 pub(super) fn build(config: &Config) -> Result<Built, BuildError> {
-    let exits = exits(config)?;
+    let crypto = Crypto::default();
+    let exits = exits(config, &crypto)?;
     let (groups, watched) = groups(config, &exits)?;
     let router = Router::compile(config.strategy, config.rules.iter().map(|rule| (rule.name.as_str(), &rule.when)))?;
     let snapshot = Snapshot {
@@ -50,12 +52,12 @@ pub(super) fn build(config: &Config) -> Result<Built, BuildError> {
         resolver: Resolver::new(config.dns.as_ref()).map_err(BuildError::Hosts)?,
         levels: Levels::new(&config.policy),
     };
-    Ok(Built { snapshot, entries: entries(config)?, watched })
+    Ok(Built { snapshot, entries: entries(config, &crypto)?, watched })
 }
 
-fn exits(config: &Config) -> Result<Box<[Exit]>, BuildError> {
+fn exits(config: &Config, crypto: &Crypto) -> Result<Box<[Exit]>, BuildError> {
     let one = |(at, written): (usize, &Written)| {
-        let outbound = exit(written)
+        let outbound = exit(written, crypto)
             .map_err(|what| BuildError::Outbound { name: name_of("outbounds", at, &written.tag), what })?;
         Ok(Exit { tag: written.tag.clone(), outbound, strategy: written.target_strategy })
     };
@@ -79,12 +81,12 @@ fn groups(config: &Config, exits: &[Exit]) -> Result<(Box<[Group]>, Vec<Watched>
     Ok((groups.into(), watched))
 }
 
-fn entries(config: &Config) -> Result<Vec<Entry>, BuildError> {
+fn entries(config: &Config, crypto: &Crypto) -> Result<Vec<Entry>, BuildError> {
     let mut entries = vec![];
     for (at, written) in config.inbounds.iter().enumerate() {
         let name = name_of("inbounds", at, &written.tag);
         let bad = |what| BuildError::Inbound { name: name.clone(), what };
-        let inbound = Arc::new(door(written, &config.policy).map_err(bad)?);
+        let inbound = Arc::new(door(written, &config.policy, crypto).map_err(bad)?);
         let sniffing = Sniffing::compile(&written.sniffing).map_err(|error| bad(error.to_string()))?;
         entries.push(Entry { inbound, sniffing: sniffing.map(Arc::new), name });
     }

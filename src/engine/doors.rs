@@ -12,12 +12,16 @@ use crate::model::sockopt::Tproxy;
 use crate::net::SocketOptions;
 use crate::proto::login::Logins;
 use crate::shape::Dialect;
+use crate::tls::{Crypto, Inner};
+use crate::transport::Acceptor;
 
 /// Makes an inbound.
 ///
 /// # Errors
 /// A sentence on what cannot be used.
-pub(super) fn door(written: &Written, policy: &Policy) -> Result<Inbound, String> {
+pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Result<Inbound, String> {
+    let inner = if matches!(written.kind, InboundKind::Http(_)) { Inner::Http1 } else { Inner::Opaque };
+    let acceptor = Acceptor::new(&written.stream, inner, crypto).map_err(|error| error.to_string())?;
     let (kind, networks, level) = match &written.kind {
         InboundKind::Socks(socks) => (Kind::Mixed(mixed(socks)?), Networks::TCP, socks.user_level),
         InboundKind::Http(http) => {
@@ -35,6 +39,7 @@ pub(super) fn door(written: &Written, policy: &Policy) -> Result<Inbound, String
         places: places(written, networks)?,
         options: SocketOptions::from(&written.stream.sockopt),
         original: original(written),
+        acceptor,
     })
 }
 

@@ -4,19 +4,19 @@ use crate::model::fields::DomainStrategy;
 use crate::model::outbound::{Outbound as Written, OutboundKind, SendThrough as WrittenThrough};
 use crate::model::protocol::{Answer as WrittenAnswer, FinalAction, Freedom as WrittenFreedom};
 use crate::model::server::Server as WrittenServer;
-use crate::model::stream::Stream;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
     Answer, Blackhole, Freedom, Http, Lookup, Loopback, Outbound, Redirect, SendThrough, Server, Socks, Source,
 };
 use crate::shape::Dialect;
+use crate::tls::{Crypto, Inner};
 use crate::transport::Dialer;
 
 /// Makes an outbound.
 ///
 /// # Errors
 /// A sentence on what cannot run yet.
-pub(super) fn exit(written: &Written) -> Result<Outbound, String> {
+pub(super) fn exit(written: &Written, crypto: &Crypto) -> Result<Outbound, String> {
     if written.chained().is_some() {
         return Err("dialling through another outbound is not built yet".into());
     }
@@ -32,12 +32,12 @@ pub(super) fn exit(written: &Written) -> Result<Outbound, String> {
         OutboundKind::Loopback(back) => Outbound::Loopback(Loopback::new(back.inbound_tag.clone())),
         OutboundKind::Socks(socks) => {
             let servers = socks.servers.iter().map(|server| asked(server, server.account.login())).collect();
-            Outbound::Socks(Socks::new(dialer(written)?, servers))
+            Outbound::Socks(Socks::new(dialer(written, Inner::Opaque, crypto)?, servers))
         }
         OutboundKind::Http(http) => {
             let servers = http.servers.iter().map(|server| asked(server, server.account.login())).collect();
             let headers = http.common.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-            Outbound::Http(Http::new(dialer(written)?, servers, headers))
+            Outbound::Http(Http::new(dialer(written, Inner::Http1, crypto)?, servers, headers))
         }
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
         other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
@@ -92,13 +92,12 @@ fn lookup(strategy: DomainStrategy) -> Lookup {
 }
 
 /// The way to a proxy server.
-fn dialer(written: &Written) -> Result<Dialer, String> {
-    let Stream { sockopt, .. } = &written.stream;
-    let mut socket = SocketOptions::from(sockopt);
-    socket.bind = match written.send_through {
+fn dialer(written: &Written, inner: Inner, crypto: &Crypto) -> Result<Dialer, String> {
+    let from = match written.send_through {
         WrittenThrough::Any => None,
         WrittenThrough::Ip(ip) => Some(ip),
         _ => return Err("sendThrough takes one address here; others are not built yet".into()),
     };
-    Ok(Dialer::raw(socket, Families::from(sockopt.domain_strategy)))
+    let dialer = Dialer::new(&written.stream, inner, crypto).map_err(|error| error.to_string())?;
+    Ok(dialer.with_bind(from))
 }
