@@ -9,7 +9,8 @@ use super::carrier::RawKind;
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::matcher::{DomainRule, IpRules, IpSet};
-use super::outbound::{Outbound, OutboundKind};
+use super::outbound::{Outbound, OutboundKind, SendThrough};
+use super::protocol::FinalAction;
 use super::routing::Rule;
 use super::services::Services;
 use super::stream::{Carrier, Security, Stream};
@@ -79,8 +80,7 @@ fn stream_parts(stream: &Stream, parts: &mut Vec<String>) {
         parts.push(format!("the transport {}", stream.carrier.word(Dialect::Json)));
     }
     match stream.security {
-        Security::None => {}
-        Security::Tls(_) => parts.push("security tls".into()),
+        Security::None | Security::Tls(_) => {}
         Security::Reality(_) => parts.push("security reality".into()),
         Security::Xtls(_) => parts.push("security xtls".into()),
     }
@@ -110,8 +110,21 @@ fn outbound_parts(outbound: &Outbound) -> Vec<String> {
     if outbound.mux.enabled {
         parts.push("mux".into());
     }
-    if outbound.chained().is_some() {
-        parts.push("dialling through another outbound".into());
+    match &outbound.kind {
+        OutboundKind::Freedom(freedom) => {
+            let blocks = freedom.final_rules.iter().any(|rule| rule.action == FinalAction::Block);
+            let unbuilt = [
+                (freedom.fragment.is_some(), "fragment"),
+                (!freedom.noises.is_empty(), "noises"),
+                (blocks, "a finalRules entry that blocks"),
+                (outbound.chained().is_some(), "dialling targets directly through another outbound"),
+            ];
+            parts.extend(unbuilt.iter().filter(|(there, _)| *there).map(|(_, name)| (*name).to_owned()));
+        }
+        _ if !bare && !matches!(outbound.send_through, SendThrough::Any | SendThrough::Ip(_)) => {
+            parts.push("sendThrough with anything but an address".into());
+        }
+        _ => {}
     }
     parts
 }
