@@ -215,3 +215,11 @@ crate::record! {
         block_delay: Ranged = Ranged::new(30, 90) => "blockDelay";
     }
 }
+
+impl FinalRule {
+    /// Whether it lets everything through, so that no later rule counts.
+    #[must_use]
+    pub fn allows_all(&self) -> bool {
+        self.action == FinalAction::Allow && self.network.is_none() && self.port.is_none() && self.ip.0.is_empty()
+    }
+}
