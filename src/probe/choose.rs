@@ -13,7 +13,8 @@ impl Plan {
     /// # Errors
     /// [`BadUrl`] where the test URL cannot be fetched.
     pub fn of(linked: &LinkedBalancer, server: impl Fn(OutboundId) -> Option<Target>) -> Result<Self, BadUrl> {
-        match (&linked.strategy, &linked.probe) {
+        let probe = linked.probe.filter(|probe| probe.kind != ProbeKind::None);
+        match (&linked.strategy, &probe) {
             (Strategy::Optimal(optimal), _) => speed(optimal).map(Self::Speed),
             (Strategy::Failover(failover), Some(probe)) => checks(linked, probe, failover.return_after, server),
             (_, Some(probe)) => checks(linked, probe, 1, server),

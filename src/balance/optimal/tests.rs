@@ -205,3 +205,55 @@ fn o18_lines_show_every_term_and_both_scores() {
         "optimal pool round 2: serving far score=10240000 (was near score=0): highest score"
     );
 }
+
+/// The average as the rule says it, without any cleverness.
+fn plain_average(mut rates: Vec<f64>) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    let kept = if rates.len() < 3 { &rates[..] } else { &rates[1..rates.len() - 1] };
+    kept.iter().sum::<f64>() / kept.len() as f64
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_round_serves_its_best_whatever_the_order_of_results(
+        members in proptest::collection::vec(
+            (0u32..400, proptest::collection::vec((0u64..1_000_000, 1u64..5000), 4)),
+            1..6,
+        ),
+        count in 1usize..=4,
+        seed: u64,
+    ) {
+        let weights: Vec<u32> = members.iter().map(|(weight, _)| *weight).collect();
+        let attempt = |(bytes, millis): (u64, u64)| match bytes % 5 {
+            0 => Attempt::Failed(Duration::from_millis(millis)),
+            _ => Attempt::Done(Sample { bytes, time: Duration::from_millis(millis), dial: Duration::ZERO, status: 200 }),
+        };
+        let mut round = Round::begin(fresh(&weights), count as u32);
+        let mut left: Vec<_> = members.iter().map(|(_, all)| all[..count].to_vec()).collect();
+        let mut dice = seed;
+        while left.iter().any(|rest| !rest.is_empty()) {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = (dice >> 33) as usize % left.len();
+            if !left[at].is_empty() {
+                round.record(at, attempt(left[at].remove(0)));
+            }
+        }
+        proptest::prop_assert!(round.complete());
+        let verdict = round.close();
+        let scores = scores(&verdict);
+        for ((weight, all), score) in members.iter().zip(&scores) {
+            let rates = all[..count].iter().map(|&one| match attempt(one) {
+                Attempt::Done(sample) => sample.rate(),
+                Attempt::Failed(_) => 0.0,
+            });
+            let want = plain_average(rates.collect()) * f64::from(*weight);
+            // Summing and subtracting rounds a little, in proportion to the largest rate.
+            proptest::prop_assert!((score - want).abs() <= 1e-9 * want.max(1e9) * f64::from(*weight).max(1.0), "{score} {want}");
+        }
+        let serving = verdict.board.serving().unwrap_or(usize::MAX);
+        proptest::prop_assert!(scores.iter().all(|score| *score <= scores[serving]));
+        let mut everyone = verdict.board.ranking.to_vec();
+        everyone.sort_unstable();
+        proptest::prop_assert_eq!(everyone, (0..members.len()).collect::<Vec<_>>());
+    }
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
@@ -128,6 +128,14 @@ async fn answer(mut io: impl AsyncRead + AsyncWrite + Unpin, seen: &Seen) -> io:
     io.read_u8().await.map(|_| ())
 }
 
+/// A port that refuses, and stays ours while the socket is kept: bound, but not listening.
+fn closed_port() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let at = socket.local_addr().unwrap();
+    (socket, at)
+}
+
 fn member() -> Member {
     Member { tag: "node".into(), id: OutboundId(7), udp: true, weight: 100 }
 }
@@ -194,7 +202,7 @@ async fn o3_a_status_outside_the_range_a_broken_body_and_a_failed_dial_are_failu
     assert_eq!(said(run(&house, &order(&format!("http://{at}/"))).await), "status 403 does not count as success");
     let short = said(run(&house, &order(&format!("http://{at}/short?key=secret"))).await);
     assert!(!short.contains("Sample") && !short.contains("secret"), "{short}");
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (_kept, closed) = closed_port();
     let refused = said(run(&house, &order(&format!("http://{closed}/"))).await);
     assert!(refused.starts_with("dialing failed"), "the outbound's own word: {refused}");
     let unknown = said(run(&house, &order("http://nowhere.example/")).await);
@@ -263,8 +271,8 @@ async fn tcp_checks_resolve_and_try_every_address() {
     live.connect(&endpoint("node.example")).await.unwrap();
     live.connect(&endpoint("127.0.0.1")).await.unwrap();
     assert!(live.connect(&endpoint("other.example")).await.is_err());
-    drop(listener);
-    assert!(live.connect(&endpoint("node.example")).await.is_err());
-    assert_eq!(*house.resolved.lock().unwrap(), ["node.example", "other.example", "node.example"]);
+    let (_kept, closed) = closed_port();
+    assert!(live.connect(&closed.into()).await.is_err());
+    assert_eq!(*house.resolved.lock().unwrap(), ["node.example", "other.example"]);
     assert!(house.dials.lock().unwrap().is_empty(), "the member's own settings are not applied");
 }
