@@ -25,7 +25,8 @@ pub fn main() -> ExitCode {
         Command::Completions { shell } => tools::completions(shell),
         Command::Man => tools::man(),
         Command::Convert(args) => convert::run(args),
-        Command::Schema { .. } | Command::Demo(_) => {
+        Command::Demo(args) => tools::demo(&args),
+        Command::Schema { .. } => {
             super::say::err("this verb is not built yet");
             Exit::Failed
         }

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use clap::CommandFactory;
 use uuid::Uuid;
 
-use super::args::Program;
+use super::args::{Demo, Program};
 use super::exit::Exit;
 use super::{say, words};
+use crate::demo;
 
 /// Longest text that stands for a UUID, as in Xray.
 const LONGEST_TEXT: usize = 30;
@@ -16,6 +17,19 @@ const LONGEST_TEXT: usize = 30;
 pub fn version() -> Exit {
     say::out(words::version());
     Exit::Done
+}
+
+/// `demo`: fails if a wrong member served, so scripts can tell.
+pub fn demo(args: &Demo) -> Exit {
+    let options = demo::Options { mode: demo::Mode::of_stdout(args.json), sabotage: args.sabotage };
+    match demo::run(options, &mut io::stdout()) {
+        Ok(true) => Exit::Done,
+        Ok(false) => Exit::Failed,
+        Err(error) => {
+            say::err(error.to_string());
+            Exit::Failed
+        }
+    }
 }
 
 /// `uuid`: random, or version 5 over the zero name space, which is how Xray reads an `id` that is a text.

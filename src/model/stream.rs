@@ -270,7 +270,10 @@ impl Stream {
         shapes.push(("network", network));
         for key in &mut keys {
             if let Some((_, shape)) = shapes.iter().find(|(name, _)| *name == key.key.toml) {
-                key.shape = shape.clone();
+                key.shape = match dialect {
+                    Dialect::Json => json!({ "anyOf": [{ "type": "null" }, shape] }),
+                    Dialect::Toml => shape.clone(),
+                };
                 key.default = None;
             }
         }

@@ -2,8 +2,7 @@
 
 use crate::addr::{Host, PortSet};
 use crate::model::fields::Port;
-use crate::model::matcher::DomainRules;
-use crate::shape::{Kind, Reader, Table};
+use crate::shape::{Kind, Reader, Table, TextList};
 
 crate::words! {
     /// Over what questions are passed on.
@@ -51,7 +50,7 @@ crate::record! {
         /// Numbers of record types that match; none means all.
         q_type: Option<PortSet> => "qType";
         /// Names that match, as domain rules; none means all.
-        domain: DomainRules => "domain";
+        domain: TextList => "domain";
         /// The code of an empty answer.
         r_code: u16 => "rCode";
     }

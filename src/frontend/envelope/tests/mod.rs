@@ -3,7 +3,6 @@
 
 mod keys;
 mod protocols;
-mod schemas;
 
 use serde_json::{Value as Json, json};
 
