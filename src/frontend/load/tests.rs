@@ -285,3 +285,56 @@ fn secrets_stay_out_of_reports() {
         assert!(!report.contains(secret), "{report}");
     }
 }
+
+/// Something of every section.
+const MUCH: &str = r##"{ // c
+    "log": {"access": "none", "loglevel": "info", "maskAddress": "half"}, "env": {"A": "b"}, "stats": {},
+    "api": {"tag": "api", "services": ["StatsService"]}, "metrics": {"tag": "m"}, "version": {"min": "1.8"},
+    "policy": {"levels": {"0": {"connIdle": 5}}, "system": {"statsInboundUplink": true}},
+    "dns": {"hosts": {"a": ["1.1.1.1"], "domain:b": "#3"}, "servers": ["1.1.1.1", {"address": "tcp://h", "domains": "a,b"}],
+            "queryStrategy": "UseIPv4"}, "fakeDns": [{"ipPool": "198.18.0.0/15", "poolSize": 9}],
+    "inbounds": [{"tag": "i", "port": "1-3", "protocol": "mixed", "settings": {"auth": "password",
+            "accounts": [{"user": "u", "pass": "p"}]}, "sniffing": {"enabled": true, "destOverride": ["tls"]}}],
+    "outbound": {"protocol": "direct", "tag": "d"}, "outbounds": [{"tag": "s", "protocol": "socks", "settings":
+            {"servers": [{"address": "h", "port": 1, "users": []}]}, "streamSettings": {"network": "tcp"},
+            "mux": {"enabled": true, "concurrency": -1}}],
+    "observatory": {"subjectSelector": ["s"], "probeInterval": "1m30s"},
+    "burstObservatory": {"subjectSelector": ["s"], "pingConfig": {"interval": "1m", "sampling": 3}},
+    "routing": {"domainStrategy": "IPIfNonMatch", "rules": [{"domain": ["regexp:a+", "full:b"], "ip": "!10.0.0.0/8",
+            "port": "1,2-3", "network": "tcp,udp", "attrs": {":method": "GET"}, "balancerTag": "b"}],
+        "balancers": [{"tag": "b", "selector": ["s"], "strategy": "optimal", "optimalSettings": {"timeout": 5,
+            "weights": [{"tag": "s", "weight": 2}]}}]}
+}"##;
+
+#[test]
+fn something_of_every_section_is_read() {
+    draft(MUCH);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn any_damage_is_read_or_refused_and_can_be_shown(
+        cuts in proptest::collection::vec((0..MUCH.len(), 0..24usize, 0..14usize), 1..4),
+        toml in proptest::bool::ANY,
+    ) {
+        let words = ["", "{", "}", "[", "]", ",", ":", "null", "-1", "\"é\"", "\"\"", "99999999999999999999", "1.5", "\n"];
+        let mut body = MUCH.as_bytes().to_vec();
+        for (at, len, word) in cuts {
+            let at = at.min(body.len());
+            let end = (at + len).min(body.len());
+            body.splice(at..end, words[word].bytes());
+        }
+        let env = |_: &str| None;
+        let format = toml.then_some(Format::Toml);
+        let source = Source { name: "c.json".into(), bytes: body, format };
+        let mut loaded = load(vec![source], &Options { strict: false, env: &env });
+        proptest::prop_assert!(loaded.draft.is_some() || loaded.failed());
+        loaded.link();
+        for problem in &loaded.problems {
+            crate::frontend::report::headline(&loaded.sources, problem);
+        }
+        render(&loaded.sources, &loaded.problems, Colour::Ansi);
+    }
+}

@@ -1,19 +1,22 @@
 //! `dns`, with V2Ray's spellings.
 
 use crate::model::dns::{Dns, DnsServer, FakePools};
-use crate::shape::{Key, Kind, Node, Reader, Record, Severity, Table, Value};
+use crate::shape::{Class, Key, Kind, Node, Reader, Record, Severity, Table, Value};
 
 use super::{fakedns, legacy};
 
 /// Reads the section, and V2Ray's pools of fake addresses inside it.
 pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<(Dns, FakePools)> {
-    let node = legacy::dns_strategies(cx, node);
+    let (node, rewritten) = legacy::dns_strategies(cx, node);
     let mut table = Table::open(cx, &node)?;
     let dns = Dns::read_from(cx, &mut table);
     let pools = table.take(cx, Key::json(&["fakedns"]));
     let pools = pools.and_then(|entry| cx.key(&entry.key, |cx| fakedns::read(cx, &entry.node))).unwrap_or_default();
     table.ignore(cx, &["domainMatcher"], "every matcher here gives the same answers, and one set serves them all");
     table.finish(cx);
+    for (span, into) in rewritten {
+        cx.mark(span, Class::Rewritten, into);
+    }
     no_nulls(cx, &node);
     for server in &dns.servers {
         address(cx, server);

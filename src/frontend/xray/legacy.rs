@@ -1,7 +1,7 @@
 //! Old forms that spread over several sections.
 
 use crate::frontend::merge::Item;
-use crate::shape::{Class, Entry, Kind, Node, Reader, Severity, Value};
+use crate::shape::{Class, Entry, Kind, Node, Reader, Severity, Span, Value};
 
 /// Which block of the root's `transport` a transport reads, by the words of `network`.
 const BLOCKS: &[(&[&str], &[&str])] = &[
@@ -92,27 +92,34 @@ pub fn domain_strategy(cx: &mut Reader<'_>, node: &Node) {
     }
 }
 
-/// V2Ray's `cacheStrategy` and `fallbackStrategy` as the switches they are here, in the section and in each server.
+/// V2Ray's `cacheStrategy` and `fallbackStrategy` as the switches they are here, in the section and in each server; with
+/// the places of what was rewritten, and into what.
 #[must_use]
-pub fn dns_strategies(cx: &mut Reader<'_>, node: &Node) -> Node {
+pub fn dns_strategies(cx: &mut Reader<'_>, node: &Node) -> (Node, Vec<(Span, &'static str)>) {
     let mut node = node.clone();
+    let mut done = vec![];
     if let Value::Map(entries) = &mut node.value {
-        switches(cx, entries, ("disableFallback", "disableFallbackIfMatch"));
+        switches(cx, entries, ("disableFallback", "disableFallbackIfMatch"), &mut done);
         for entry in entries.iter_mut().filter(|e| is(e, "servers")) {
             let Value::List(servers) = &mut entry.node.value else { continue };
             cx.key("servers", |cx| {
                 for (n, server) in servers.iter_mut().enumerate() {
                     let Value::Map(entries) = &mut server.value else { continue };
-                    cx.within(crate::shape::Seg::Index(n), |cx| switches(cx, entries, ("skipFallback", "")));
+                    cx.within(crate::shape::Seg::Index(n), |cx| switches(cx, entries, ("skipFallback", ""), &mut done));
                 }
             });
         }
     }
-    node
+    (node, done)
 }
 
 /// Rewrites both keys of one object. `fallback` are the switches for `disabled` and for `disabledIfAnyMatch`.
-fn switches(cx: &mut Reader<'_>, entries: &mut [Entry], fallback: (&'static str, &'static str)) {
+fn switches(
+    cx: &mut Reader<'_>,
+    entries: &mut [Entry],
+    fallback: (&'static str, &'static str),
+    done: &mut Vec<(Span, &'static str)>,
+) {
     for entry in entries.iter_mut() {
         let (disabled, if_match) = if is(entry, "cacheStrategy") {
             ("disableCache", "")
@@ -137,6 +144,7 @@ fn switches(cx: &mut Reader<'_>, entries: &mut [Entry], fallback: (&'static str,
             let message = format!("`{}` is V2Ray's spelling of `{key}`", entry.key);
             cx.report(Severity::Note, Kind::Legacy, entry.key_span, message);
         });
+        done.push((entry.node.span, key));
         entry.key = key.to_owned();
         entry.node.value = Value::Bool(value);
     }
