@@ -8,6 +8,10 @@ use std::time::{Duration, Instant};
 
 use etemenanki::frontend::{Format, Options, Source, Text, decode, load, parse_json, parse_toml};
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Size of a generated file.
 const SIZE: usize = 5_000_000;
 
@@ -84,7 +88,7 @@ fn toml() -> String {
         let _ = write!(
             out,
             "# server {n}\n[[outbound]]\ntag = \"proxy-{n}\"\nprotocol = \"socks\"\nserver = \"s{n}.example.com\"\n\
-             port = {}\n\n[outbound.settings]\nuser = \"u{n}\"\npassword = \"pé{n}\"\n\n",
+             port = {}\n\n[outbound.settings]\nuser = \"u{n}\"\npass = \"pé{n}\"\n\n",
             1 + n % 65_000
         );
         n += 1;

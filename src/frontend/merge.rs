@@ -69,19 +69,20 @@ impl Envelope {
         let mut out = Self { span: root.span, ..Self::default() };
         let Value::Map(entries) = root.value else { return out };
         let mut port = None;
-        let mut rest = vec![];
+        let (mut inbounds, mut outbounds) = (vec![], vec![]);
         for entry in entries {
             match Slot::of(&entry.key) {
                 Some(_) if entry.node.is_null() => {}
                 Some(Slot::Port) => port = Some(entry),
-                Some(_) => rest.push(entry),
+                Some(Slot::Inbound) => inbounds.push(entry),
+                Some(Slot::Outbound) => outbounds.push(entry),
                 None if entry.node.is_null() && !entry.key.starts_with(['_', '$']) => {}
                 None => out.sections.push(entry),
             }
         }
         // The old keys come first, whatever the order of the text: `outbound` is the default outbound.
-        out.inbounds = gather(cx, &rest, &INBOUNDS);
-        out.outbounds = gather(cx, &rest, &OUTBOUNDS);
+        out.inbounds = gather(cx, inbounds, &INBOUNDS);
+        out.outbounds = gather(cx, outbounds, &OUTBOUNDS);
         if let Some(port) = port {
             out.give_port(cx, port);
         }
@@ -196,40 +197,38 @@ impl Slot {
 }
 
 /// The items of one side: the single one, the detours, the list.
-fn gather(cx: &mut Reader<'_>, entries: &[Entry], side: &Side) -> Vec<Item> {
+fn gather(cx: &mut Reader<'_>, mut entries: Vec<Entry>, side: &Side) -> Vec<Item> {
+    let order = [side.one, side.detour, side.list];
+    entries.sort_by_key(|e| order.iter().position(|name| name.eq_ignore_ascii_case(&e.key)));
     let mut items = vec![];
-    for (name, old) in [(side.one, true), (side.detour, true), (side.list, false)] {
-        for entry in entries.iter().filter(|e| e.key.eq_ignore_ascii_case(name)) {
-            let key = Seg::Key(entry.key.clone());
-            cx.within(key.clone(), |cx| {
-                if old {
-                    let message = format!("`{}` is an old spelling: read as part of `{}`", entry.key, side.list);
-                    cx.report(Severity::Warning, Kind::Legacy, entry.key_span, message);
+    for entry in entries {
+        let single = entry.key.eq_ignore_ascii_case(side.one);
+        let key = Seg::Key(entry.key.clone());
+        cx.within(key.clone(), |cx| {
+            if !entry.key.eq_ignore_ascii_case(side.list) {
+                let message = format!("`{}` is an old spelling: read as part of `{}`", entry.key, side.list);
+                cx.report(Severity::Warning, Kind::Legacy, entry.key_span, message);
+            }
+            match entry.node.value {
+                Value::List(list) if !single => {
+                    let some = list.into_iter().enumerate().filter(|(_, node)| !node.is_null());
+                    items.extend(some.map(|(n, node)| Item { path: vec![key.clone(), Seg::Index(n)], node }));
                 }
-                match &entry.node.value {
-                    Value::List(list) if name != side.one => {
-                        let some = list.iter().enumerate().filter(|(_, node)| !node.is_null());
-                        items.extend(
-                            some.map(|(n, node)| Item { path: vec![key.clone(), Seg::Index(n)], node: node.clone() }),
-                        );
-                    }
-                    Value::Map(_) if name == side.one => {
-                        items.push(Item { path: vec![key.clone()], node: entry.node.clone() });
-                    }
-                    _ => {
-                        let expected = if name == side.one { "an object" } else { "an array" };
-                        cx.wrong_type::<()>(&entry.node, expected);
-                        if entry.node.map().is_some()
-                            && let Some(problem) = cx.problems.last_mut()
-                        {
-                            problem.help = Some("put it in square brackets: [ { … } ]".into());
-                        }
-                    }
-                }
-            });
-        }
+                Value::Map(_) if single => items.push(Item { path: vec![key], node: entry.node }),
+                _ => not_a_list(cx, &entry.node, single),
+            }
+        });
     }
     items
+}
+
+fn not_a_list(cx: &mut Reader<'_>, node: &Node, single: bool) {
+    cx.wrong_type::<()>(node, if single { "an object" } else { "an array" });
+    if node.map().is_some()
+        && let Some(problem) = cx.problems.last_mut()
+    {
+        problem.help = Some("put it in square brackets: [ { … } ]".into());
+    }
 }
 
 /// Runs `f` at the place of an item.

@@ -65,7 +65,10 @@ pub struct Reader<'e> {
     /// Places whose text must not be shown.
     pub secrets: Vec<Span>,
     /// Every key name asked for, with the path of its table (list places as `[]`); schemas are checked against it.
+    /// Kept only by a reader that is [`watched`](Self::watched): in a large file it is far more than the file.
     pub asked: Vec<(String, &'static str)>,
+    /// Whether `asked` is kept.
+    pub watched: bool,
     env: &'e dyn Fn(&str) -> Option<String>,
     path: Vec<Seg>,
 }
@@ -74,7 +77,16 @@ impl<'e> Reader<'e> {
     /// A reader of one dialect; `env` answers `env:NAME`.
     #[must_use]
     pub fn new(dialect: Dialect, env: &'e dyn Fn(&str) -> Option<String>) -> Self {
-        Self { dialect, problems: vec![], marks: vec![], secrets: vec![], asked: vec![], env, path: vec![] }
+        Self {
+            dialect,
+            problems: vec![],
+            marks: vec![],
+            secrets: vec![],
+            asked: vec![],
+            watched: false,
+            env,
+            path: vec![],
+        }
     }
 
     /// Whether Xray's rules apply.

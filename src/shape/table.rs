@@ -64,13 +64,20 @@ impl<'n> Table<'n> {
 
     /// Takes a key's entry: of several names the first that is there, of repeated keys the last. `null` is absent.
     pub fn take(&mut self, cx: &mut Reader<'_>, key: Key) -> Option<&'n Entry> {
-        let names = key.names(cx.dialect);
-        let pattern = cx.pattern();
-        for name in &names {
+        let toml = [key.toml.strip_prefix("r#").unwrap_or(key.toml)];
+        let names: &[&'static str] = match cx.dialect {
+            Dialect::Json => key.json,
+            Dialect::Toml if key.toml.is_empty() => &[],
+            Dialect::Toml => &toml,
+        };
+        for name in names {
             if !self.known.contains(name) {
                 self.known.push(name);
             }
-            cx.asked.push((pattern.clone(), name));
+        }
+        if cx.watched {
+            let pattern = cx.pattern();
+            cx.asked.extend(names.iter().map(|name| (pattern.clone(), *name)));
         }
         let mut found: Option<&'n Entry> = None;
         for name in names {
@@ -78,7 +85,7 @@ impl<'n> Table<'n> {
             for (n, entry) in self.entries.iter().enumerate() {
                 let same = match cx.dialect {
                     Dialect::Json => fold_eq(&entry.key, name),
-                    Dialect::Toml => entry.key == name,
+                    Dialect::Toml => entry.key == *name,
                 };
                 if same {
                     self.used[n] = true;

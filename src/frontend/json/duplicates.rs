@@ -53,20 +53,21 @@ impl Keys {
 pub(super) struct Members {
     pub(super) entries: Vec<Entry>,
     keys: Keys,
-    index: HashMap<String, usize>,
+    /// Only for large objects.
+    index: Option<HashMap<String, usize>>,
 }
 
 impl Members {
     pub(super) fn new(keys: Keys) -> Self {
-        Self { entries: vec![], keys, index: HashMap::new() }
+        Self { entries: vec![], keys, index: None }
     }
 
     /// Puts an entry behind the others, or into the one that has its key.
     pub(super) fn add(&mut self, text: &Text, entry: Entry, path: &dyn Fn() -> String, problems: &mut Vec<Problem>) {
         let found = self.find(&entry.key);
         let Some(first) = found.and_then(|n| self.entries.get_mut(n)) else {
-            if !self.index.is_empty() {
-                self.index.insert(self.keys.normal(&entry.key), self.entries.len());
+            if let Some(index) = &mut self.index {
+                index.insert(self.keys.normal(&entry.key), self.entries.len());
             }
             self.entries.push(entry);
             return;
@@ -82,10 +83,9 @@ impl Members {
         if self.entries.len() <= SMALL {
             return self.entries.iter().position(|e| self.keys.same(&e.key, key));
         }
-        if self.index.is_empty() {
-            self.index = self.entries.iter().enumerate().map(|(n, e)| (self.keys.normal(&e.key), n)).collect();
-        }
-        self.index.get(&self.keys.normal(key)).copied()
+        let (keys, entries) = (self.keys, &self.entries);
+        let all = || entries.iter().enumerate().map(|(n, e)| (keys.normal(&e.key), n)).collect();
+        self.index.get_or_insert_with(all).get(&keys.normal(key)).copied()
     }
 }
 
