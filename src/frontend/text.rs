@@ -3,6 +3,8 @@
 //! Places are byte offsets into the *decoded* text (byte-order mark gone, broken bytes replaced), so that every span cuts
 //! the text where a character begins and an excerpt can be shown without looking at the bytes again.
 
+use std::borrow::Cow;
+
 use crate::shape::{Kind, Node, Problem, Severity, Span};
 
 /// The largest configuration that is read. Real ones have a few kilobytes, lists of rules a few megabytes; a disk image
@@ -64,8 +66,7 @@ impl Text {
             }
             body.truncate(end);
         }
-        let ends = body.bytes().enumerate().filter(|(_, b)| *b == b'\n');
-        let lines = std::iter::once(0).chain(ends.map(|(n, _)| offset(n + 1))).collect();
+        let lines = std::iter::once(0).chain(body.match_indices('\n').map(|(n, _)| offset(n + 1))).collect();
         Self { file, name: name.into(), body, lines }
     }
 
@@ -139,9 +140,10 @@ pub fn decode(file: u16, name: &str, bytes: &[u8], strict: bool) -> (Text, Vec<P
     }
     let mut problems = vec![];
     let marked = bytes.strip_prefix(b"\xef\xbb\xbf");
-    let body = String::from_utf8_lossy(marked.unwrap_or(bytes)).into_owned();
+    let body = String::from_utf8_lossy(marked.unwrap_or(bytes));
+    let broken = matches!(body, Cow::Owned(_));
     // Each replaced byte can grow to three, which Text::new bounds again.
-    let text = Text::new(file, name, body);
+    let text = Text::new(file, name, body.into_owned());
     let start = text.span(0, 0);
     if marked.is_some() {
         let severity = if strict { Severity::Error } else { Severity::Warning };
@@ -149,7 +151,7 @@ pub fn decode(file: u16, name: &str, bytes: &[u8], strict: bool) -> (Text, Vec<P
         problem.help = Some("it is skipped here; Xray refuses such a file, so save it as UTF-8 without BOM".into());
         problems.push(problem);
     }
-    if std::str::from_utf8(bytes).is_err() {
+    if broken {
         let at = text.body.find('\u{fffd}').unwrap_or_default();
         let count = text.body.matches('\u{fffd}').count();
         let span = text.span(at, at + '\u{fffd}'.len_utf8());

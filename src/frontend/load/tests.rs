@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::frontend::report::{Colour, render};
+use crate::frontend::report::{Colour, headline, render};
 use crate::model::dns::HostAnswer;
 use crate::model::log::{Level, Sink};
 
@@ -333,7 +333,7 @@ proptest::proptest! {
         proptest::prop_assert!(loaded.draft.is_some() || loaded.failed());
         loaded.link();
         for problem in &loaded.problems {
-            crate::frontend::report::headline(&loaded.sources, problem);
+            headline(&loaded.sources, problem);
         }
         render(&loaded.sources, &loaded.problems, Colour::Ansi);
     }
