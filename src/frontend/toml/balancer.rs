@@ -106,7 +106,7 @@ impl TomlBalancer {
             _ => return None,
         };
         let own = TcpProbe {
-            kind: self.probe.unwrap_or(usual_probe(&strategy)),
+            kind: self.probe.unwrap_or_else(|| usual_probe(&strategy)),
             interval: self.probe_interval,
             timeout: self.probe_timeout,
         };
@@ -156,7 +156,7 @@ pub fn write(balancer: &Balancer) -> PlainMap {
     raw.outbounds = Some(exact).filter(|exact| !exact.is_empty());
     let word = balancer.strategy.name();
     raw.strategy = Some(word.to_owned()).filter(|word| word != "failover");
-    let probe = balancer.probe.unwrap_or(TcpProbe { kind: ProbeKind::None, ..TcpProbe::default() });
+    let probe = balancer.probe.unwrap_or_else(|| TcpProbe { kind: ProbeKind::None, ..TcpProbe::default() });
     raw.probe = Some(probe.kind).filter(|kind| *kind != usual_probe(&balancer.strategy));
     (raw.probe_interval, raw.probe_timeout) = (probe.interval, probe.timeout);
     raw.fallback.clone_from(&balancer.fallback);

@@ -255,7 +255,7 @@ fn write_rule(rule: &Rule) -> PlainMap {
     let when = &rule.when;
     let mut raw = TomlRule {
         outbound: name_of(rule.to.clone()),
-        network: when.network.clone(),
+        network: when.network,
         name: rule.name.clone(),
         port: when.port.clone(),
         source_port: when.source_port.clone(),

@@ -213,7 +213,7 @@ fn probed<T: Record>(cx: &mut Reader<'_>, node: Option<&Node>, usual: ProbeKind)
 /// Writes them back, the probe only where it is not the usual one.
 fn write_probed(settings: &impl Record, probe: Option<TcpProbe>, usual: ProbeKind, out: &mut PlainMap) {
     settings.write_to(Dialect::Json, out);
-    let probe = probe.unwrap_or(TcpProbe { kind: ProbeKind::None, ..TcpProbe::default() });
+    let probe = probe.unwrap_or_else(|| TcpProbe { kind: ProbeKind::None, ..TcpProbe::default() });
     let own = OwnProbe {
         probe: Some(probe.kind).filter(|kind| *kind != usual),
         probe_interval: probe.interval,

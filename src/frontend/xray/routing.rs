@@ -242,7 +242,7 @@ fn write_rule(rule: &Rule) -> PlainMap {
         domain: when.domain.clone(),
         ip: when.ip.clone(),
         port: when.port.clone(),
-        network: when.network.clone(),
+        network: when.network,
         source: when.source.clone(),
         source_port: when.source_port.clone(),
         local: when.local.clone(),
