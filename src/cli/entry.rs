@@ -24,8 +24,8 @@ pub fn main() -> ExitCode {
         Command::Uuid { input } => tools::uuid(input.as_deref()),
         Command::Completions { shell } => tools::completions(shell),
         Command::Man => tools::man(),
-        Command::Convert(args) => convert::run(args),
         Command::Demo(args) => tools::demo(&args),
+        Command::Convert(args) => convert::run(args),
         Command::Schema { .. } => {
             super::say::err("this verb is not built yet");
             Exit::Failed

@@ -8,6 +8,7 @@ use super::say;
 use super::serve::{self, StartError};
 use super::sources::{self, SourceError};
 use super::words::Wording;
+use crate::engine::Engine;
 use crate::frontend::{Colour, Format, Loaded, Options, Source, headline, load, render, xray};
 use crate::model::config::Config;
 use crate::shape::{Kind, Plain, Severity};
@@ -87,13 +88,17 @@ fn test(loaded: &Loaded, config: &Config) -> Exit {
     if !loaded.problems.is_empty() {
         say::out(render(&loaded.sources, &loaded.problems, colour()));
     }
-    match Setup::of(&config.log).and_then(|setup| setup.try_open()) {
+    // What cannot run yet is no fault of the configuration, so it must not be held against it here.
+    let built = !loaded.problems.iter().any(|problem| problem.kind == Kind::NotBuilt);
+    let logs = Setup::of(&config.log).and_then(|setup| setup.try_open()).map_err(|error| error.to_string());
+    let runs = || if built { Engine::new(config).map(drop).map_err(|error| error.to_string()) } else { Ok(()) };
+    match logs.and_then(|()| runs()) {
         Ok(()) => {
             say::out("Configuration OK.");
             Exit::Done
         }
         Err(error) => {
-            say::out(wording(loaded).refused(&error.to_string(), 0, true));
+            say::out(wording(loaded).refused(&error, 0, true));
             Exit::Config
         }
     }
@@ -110,6 +115,7 @@ fn start(loaded: &Loaded, config: Config) -> Exit {
         }
     };
     telemetry.install();
+    tell_faults();
     for problem in &loaded.problems {
         let line = headline(&loaded.sources, problem);
         match problem.severity {
@@ -127,6 +133,18 @@ fn start(loaded: &Loaded, config: Config) -> Exit {
             if matches!(error, StartError::Build(_)) { Exit::Config } else { Exit::Start }
         }
     }
+}
+
+/// A fault of ours ends one task and is told in the log, in words of our own: the runtime's would make panels take the
+/// whole program for crashed, and write to standard error, which nobody reads.
+fn tell_faults() {
+    std::panic::set_hook(Box::new(|fault| {
+        let place = fault.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
+        let text = fault.payload().downcast_ref::<&str>().copied();
+        let what = text.or_else(|| fault.payload().downcast_ref::<String>().map(String::as_str));
+        let what = what.unwrap_or("no reason given");
+        tracing::error!(target: "core", "internal fault{place}, please report it: {what}");
+    }));
 }
 
 /// The merged configuration in Xray's JSON, with Xray's indent.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::doors::door;
 use super::error::{BuildError, name_of};
-use super::exits::exit;
+use super::exits::Maker;
 use super::resolver::Resolver;
 use super::snapshot::{Exit, Group, Levels, Rule, Snapshot};
 use super::sniffing::Sniffing;
@@ -56,8 +56,10 @@ pub(super) fn build(config: &Config) -> Result<Built, BuildError> {
 }
 
 fn exits(config: &Config, crypto: &Crypto) -> Result<Box<[Exit]>, BuildError> {
+    let maker = Maker { all: &config.outbounds, crypto };
     let one = |(at, written): (usize, &Written)| {
-        let outbound = exit(written, crypto)
+        let outbound = maker
+            .exit(written)
             .map_err(|what| BuildError::Outbound { name: name_of("outbounds", at, &written.tag), what })?;
         Ok(Exit { tag: written.tag.clone(), outbound, strategy: written.target_strategy })
     };

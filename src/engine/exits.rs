@@ -1,47 +1,75 @@
 //! From the outbounds of a config to those that run.
 
+use crate::addr::OutboundId;
 use crate::model::fields::DomainStrategy;
 use crate::model::outbound::{Outbound as Written, OutboundKind, SendThrough as WrittenThrough};
-use crate::model::protocol::{Answer as WrittenAnswer, FinalAction, Freedom as WrittenFreedom};
+use crate::model::protocol::{Answer as WrittenAnswer, FinalAction, Freedom as WrittenFreedom, SocksVersion};
 use crate::model::server::Server as WrittenServer;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
     Answer, Blackhole, Freedom, Http, Lookup, Loopback, Outbound, Redirect, SendThrough, Server, Socks, Source,
+    Version, Way,
 };
 use crate::shape::Dialect;
 use crate::tls::{Crypto, Inner};
 use crate::transport::Dialer;
 
-/// Makes an outbound.
-///
-/// # Errors
-/// A sentence on what cannot run yet.
-pub(super) fn exit(written: &Written, crypto: &Crypto) -> Result<Outbound, String> {
-    if written.chained().is_some() {
-        return Err("dialling through another outbound is not built yet".into());
-    }
-    if written.mux.enabled {
-        return Err("mux is not built yet".into());
-    }
-    Ok(match &written.kind {
-        OutboundKind::Freedom(freedom) => Outbound::Freedom(direct(freedom, written)?),
-        OutboundKind::Blackhole(hole) => Outbound::Blackhole(Blackhole::new(match hole.response.r#type {
-            WrittenAnswer::None => Answer::None,
-            WrittenAnswer::Http => Answer::Http,
-        })),
-        OutboundKind::Loopback(back) => Outbound::Loopback(Loopback::new(back.inbound_tag.clone())),
-        OutboundKind::Socks(socks) => {
-            let servers = socks.servers.iter().map(|server| asked(server, server.account.login())).collect();
-            Outbound::Socks(Socks::new(dialer(written, Inner::Opaque, crypto)?, servers))
+/// What all outbounds are made with.
+pub(super) struct Maker<'a> {
+    /// All outbounds of the config, to find those through which others dial.
+    pub(super) all: &'a [Written],
+    pub(super) crypto: &'a Crypto,
+}
+
+impl Maker<'_> {
+    /// Makes an outbound.
+    ///
+    /// # Errors
+    /// A sentence on what cannot run yet.
+    pub(super) fn exit(&self, written: &Written) -> Result<Outbound, String> {
+        if written.mux.enabled {
+            return Err("mux is not built yet".into());
         }
-        OutboundKind::Http(http) => {
-            let servers = http.servers.iter().map(|server| asked(server, server.account.login())).collect();
-            let headers = http.common.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-            Outbound::Http(Http::new(dialer(written, Inner::Http1, crypto)?, servers, headers))
-        }
-        #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
-        other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
-    })
+        Ok(match &written.kind {
+            OutboundKind::Freedom(freedom) => Outbound::Freedom(direct(freedom, written)?),
+            OutboundKind::Blackhole(hole) => Outbound::Blackhole(Blackhole::new(match hole.response.r#type {
+                WrittenAnswer::None => Answer::None,
+                WrittenAnswer::Http => Answer::Http,
+            })),
+            OutboundKind::Loopback(back) => Outbound::Loopback(Loopback::new(back.inbound_tag.clone())),
+            OutboundKind::Socks(socks) => {
+                let servers = socks.servers.iter().map(|server| asked(server, server.account.login())).collect();
+                let version = match socks.common.version {
+                    SocksVersion::V4 => Version::V4,
+                    SocksVersion::V4a => Version::V4a,
+                    SocksVersion::V5 => Version::V5,
+                };
+                Outbound::Socks(Socks::new(self.way(written, Inner::Opaque)?, servers).speaking(version))
+            }
+            OutboundKind::Http(http) => {
+                let servers = http.servers.iter().map(|server| asked(server, server.account.login())).collect();
+                let headers = http.common.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+                Outbound::Http(Http::new(self.way(written, Inner::Http1)?, servers, headers))
+            }
+            other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
+        })
+    }
+
+    /// The way to a proxy server.
+    fn way(&self, written: &Written, inner: Inner) -> Result<Way, String> {
+        let from = match written.send_through {
+            WrittenThrough::Any => None,
+            WrittenThrough::Ip(ip) => Some(ip),
+            _ => return Err("sendThrough takes one address here; others are not built yet".into()),
+        };
+        let dialer = Dialer::new(&written.stream, inner, self.crypto).map_err(|error| error.to_string())?;
+        let dialer = dialer.with_bind(from);
+        let Some(chain) = written.chained() else { return Ok(dialer.into()) };
+        let at = self.all.iter().position(|other| other.tag == *chain.tag);
+        // One that does not exist was warned of; its flows fail when they are dialed, and never go out directly.
+        let id = at.and_then(|at| u32::try_from(at).ok()).unwrap_or(u32::MAX);
+        Ok(Way::through(dialer, OutboundId(id)))
+    }
 }
 
 fn asked<A>(server: &WrittenServer<A>, login: Option<(&str, &str)>) -> Server {
@@ -49,6 +77,9 @@ fn asked<A>(server: &WrittenServer<A>, login: Option<(&str, &str)>) -> Server {
 }
 
 fn direct(freedom: &WrittenFreedom, written: &Written) -> Result<Freedom, String> {
+    if written.chained().is_some() {
+        return Err("a direct outbound that dials through another is not built yet".into());
+    }
     if freedom.fragment.is_some() || !freedom.noises.is_empty() {
         return Err("fragment and noises are not built yet".into());
     }
@@ -89,15 +120,4 @@ fn lookup(strategy: DomainStrategy) -> Lookup {
         _ => Source::DnsFirst,
     };
     Lookup { source, families: Families::from(strategy) }
-}
-
-/// The way to a proxy server.
-fn dialer(written: &Written, inner: Inner, crypto: &Crypto) -> Result<Dialer, String> {
-    let from = match written.send_through {
-        WrittenThrough::Any => None,
-        WrittenThrough::Ip(ip) => Some(ip),
-        _ => return Err("sendThrough takes one address here; others are not built yet".into()),
-    };
-    let dialer = Dialer::new(&written.stream, inner, crypto).map_err(|error| error.to_string())?;
-    Ok(dialer.with_bind(from))
 }

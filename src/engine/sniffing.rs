@@ -9,7 +9,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::addr::{Host, Target};
 use crate::flow::{Attributes, BoxStream, Flow, Sniffed};
-use crate::model::matcher::{Bare, DomainRule, IpRule};
 use crate::model::sniffing::{Sniffer, Sniffing as Written};
 use crate::proto::sniff::{self, Known, Sniff};
 use crate::route::{Addresses, CompileError, Names};
@@ -27,8 +26,6 @@ pub(super) struct Sniffing {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadSniffing {
     #[error("sniffing: {0}")]
-    Text(String),
-    #[error("sniffing: {0}")]
     Compile(#[from] CompileError),
 }
 
@@ -37,15 +34,11 @@ impl Sniffing {
         if !written.enabled || written.metadata_only {
             return Ok(None);
         }
-        let names = written.domains_excluded.0.iter().map(|text| DomainRule::parse(text, Bare::Keyword));
-        let names: Vec<DomainRule> = names.collect::<Result<_, _>>().map_err(BadSniffing::Text)?;
-        let ips = written.ips_excluded.0.iter().map(|text| IpRule::parse(text));
-        let ips: Vec<IpRule> = ips.collect::<Result<_, _>>().map_err(BadSniffing::Text)?;
         Ok(Some(Self {
             sniffers: written.dest_override.iter().copied().collect(),
             route_only: written.route_only,
-            names_excluded: Names::compile(names.iter().map(|rule| (rule, 0)))?,
-            ips_excluded: Addresses::compile(&ips)?,
+            names_excluded: Names::compile(written.domains_excluded.0.iter().map(|rule| (rule, 0)))?,
+            ips_excluded: Addresses::compile(&written.ips_excluded.0)?,
         }))
     }
 

@@ -5,26 +5,32 @@ use crate::addr::Tag;
 use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 
 use super::balancer::{ProbeKind, Strategy};
-use super::carrier::RawKind;
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::matcher::{DomainRule, IpRules, IpSet};
-use super::outbound::{Outbound, OutboundKind};
+use super::outbound::{Outbound, OutboundKind, SendThrough};
+use super::protocol::FinalAction;
 use super::routing::Rule;
 use super::services::Services;
-use super::stream::{Carrier, Security, Stream};
+use super::sockopt::Tproxy;
+use stream::{Part, refuse};
+
+mod stream;
 
 /// Warns of every part that cannot run yet. [`Kind::NotBuilt`] keeps `run` from starting, [`Kind::Skipped`] does not.
 pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
     let mut say = |at: &Spot, kind: Kind, what: String| problems.push(Problem::at(at, Severity::Warning, kind, what));
-    for inbound in &draft.inbounds {
-        for part in inbound_parts(inbound) {
-            say(&inbound.at, Kind::NotBuilt, format!("inbound {}: {part} is read but cannot run yet", inbound.tag));
+    for (n, inbound) in draft.inbounds.iter().enumerate() {
+        let name = if inbound.tag.is_empty() { format!("inbounds[{n}]") } else { format!("inbound {}", inbound.tag) };
+        for (kind, part) in inbound_parts(inbound) {
+            say(&inbound.at, kind, sentence(kind, &name, &part));
         }
     }
-    for outbound in &draft.outbounds {
-        for part in outbound_parts(outbound) {
-            say(&outbound.at, Kind::NotBuilt, format!("outbound {}: {part} is read but cannot run yet", outbound.tag));
+    for (n, outbound) in draft.outbounds.iter().enumerate() {
+        let name =
+            if outbound.tag.is_empty() { format!("outbounds[{n}]") } else { format!("outbound {}", outbound.tag) };
+        for (kind, part) in outbound_parts(outbound) {
+            say(&outbound.at, kind, sentence(kind, &name, &part));
         }
     }
     for balancer in &draft.balancers {
@@ -63,55 +69,59 @@ pub fn is_service(services: &Services, tag: &Tag) -> bool {
     !tag.is_empty() && (api || metrics || portal)
 }
 
-fn inbound_parts(inbound: &Inbound) -> Vec<String> {
-    let mut parts = vec![];
-    if !matches!(inbound.kind, InboundKind::Socks(_) | InboundKind::Http(_) | InboundKind::Dokodemo(_)) {
-        parts.push(format!("the protocol {}", inbound.kind.word(Dialect::Json)));
+/// What is said of a part.
+fn sentence(kind: Kind, whose: &str, part: &str) -> String {
+    if kind == Kind::NotBuilt {
+        format!("{whose}: {part} is read but cannot run yet")
+    } else {
+        format!("{whose}: {part} is read but has no effect yet")
     }
-    stream_parts(&inbound.stream, &mut parts);
+}
+
+fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
+    let mut parts = vec![];
+    match &inbound.kind {
+        InboundKind::Socks(_) | InboundKind::Http(_) => {}
+        InboundKind::Dokodemo(door) => {
+            if door.network.udp && (door.follow_redirect || inbound.stream.sockopt.tproxy != Tproxy::Off) {
+                parts.push(refuse("redirected UDP"));
+            }
+        }
+        other => parts.push(refuse(format!("the protocol {}", other.word(Dialect::Json)))),
+    }
+    parts.extend(stream::parts(&inbound.stream));
     parts
 }
 
-/// Layers of a stream beyond a plain socket. Leaving one out would send in the open what was to be sealed.
-fn stream_parts(stream: &Stream, parts: &mut Vec<String>) {
-    let plain = matches!(&stream.carrier, Carrier::Raw(raw) if raw.header.r#type == RawKind::None);
-    if !plain {
-        parts.push(format!("the transport {}", stream.carrier.word(Dialect::Json)));
-    }
-    match stream.security {
-        Security::None => {}
-        Security::Tls(_) => parts.push("security tls".into()),
-        Security::Reality(_) => parts.push("security reality".into()),
-        Security::Xtls(_) => parts.push("security xtls".into()),
-    }
-    if !stream.mask.tcp.is_empty() || !stream.mask.udp.is_empty() {
-        parts.push("finalmask".into());
-    }
-}
-
-fn outbound_parts(outbound: &Outbound) -> Vec<String> {
+fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
     let mut parts = vec![];
-    let built = matches!(
-        outbound.kind,
-        OutboundKind::Freedom(_)
-            | OutboundKind::Blackhole(_)
-            | OutboundKind::Loopback(_)
-            | OutboundKind::Socks(_)
-            | OutboundKind::Http(_)
-    );
-    if !built {
-        parts.push(format!("the protocol {}", outbound.kind.word(Dialect::Json)));
-    }
-    let bare =
-        matches!(outbound.kind, OutboundKind::Freedom(_) | OutboundKind::Blackhole(_) | OutboundKind::Loopback(_));
-    if !bare {
-        stream_parts(&outbound.stream, &mut parts);
+    match &outbound.kind {
+        // Carrier and security mean nothing to kinds that have no server (Xray ignores them too).
+        OutboundKind::Blackhole(_) | OutboundKind::Loopback(_) => {}
+        OutboundKind::Freedom(freedom) => {
+            let blocks = freedom.final_rules.iter().any(|rule| rule.action == FinalAction::Block)
+                && freedom.final_rules.first().is_some_and(|first| !first.allows_all());
+            let unbuilt = [
+                (freedom.fragment.is_some(), "fragment"),
+                (!freedom.noises.is_empty(), "noises"),
+                (blocks, "a finalRules entry that blocks"),
+                (outbound.chained().is_some(), "dialling targets directly through another outbound"),
+            ];
+            parts.extend(unbuilt.iter().filter(|(there, _)| *there).map(|(_, name)| refuse(*name)));
+            parts.extend(stream::socket_parts(&outbound.stream.sockopt));
+        }
+        kind => {
+            if !matches!(kind, OutboundKind::Socks(_) | OutboundKind::Http(_)) {
+                parts.push(refuse(format!("the protocol {}", kind.word(Dialect::Json))));
+            }
+            if !matches!(outbound.send_through, SendThrough::Any | SendThrough::Ip(_)) {
+                parts.push(refuse("sendThrough with anything but an address"));
+            }
+            parts.extend(stream::parts(&outbound.stream));
+        }
     }
     if outbound.mux.enabled {
-        parts.push("mux".into());
-    }
-    if outbound.chained().is_some() {
-        parts.push("dialling through another outbound".into());
+        parts.push(refuse("mux"));
     }
     parts
 }

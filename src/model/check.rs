@@ -14,6 +14,7 @@ use super::inbound::{Inbound, InboundKind, Listen};
 use super::name::Name;
 use super::outbound::{Outbound, OutboundKind};
 use super::routing::{To, UnknownTags};
+use super::stream::Carrier;
 
 /// What linking gave: a config unless a problem is an error, and every finding.
 #[derive(Debug)]
@@ -398,6 +399,11 @@ fn address(inbound: &Inbound) -> Option<String> {
 fn networks(inbound: &Inbound) -> Networks {
     match &inbound.kind {
         InboundKind::Dokodemo(settings) => settings.network,
+        InboundKind::Shadowsocks(settings) => settings.network,
+        InboundKind::Wireguard(_) | InboundKind::Hysteria(_) => Networks::UDP,
+        _ if matches!(inbound.stream.carrier, Carrier::Kcp(_) | Carrier::Quic(_) | Carrier::Hysteria(_)) => {
+            Networks::UDP
+        }
         _ => Networks::TCP,
     }
 }

@@ -20,7 +20,7 @@ pub fn base64(text: &str) -> Option<Vec<u8>> {
 /// Bytes of hexadecimal digits.
 #[must_use]
 pub fn hex(text: &str) -> Option<Vec<u8>> {
-    if text.len() % 2 != 0 || !text.is_ascii() {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
         return None;
     }
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).ok()).collect()

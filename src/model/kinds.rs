@@ -86,7 +86,7 @@ macro_rules! kinds {
     ) => {
         $(#[doc = $edoc])*
         #[derive(Debug, Clone, PartialEq)]
-        #[expect(clippy::large_enum_variant, reason = "a config has a handful of them; boxes would only be in the way")]
+        #[allow(clippy::large_enum_variant, reason = "a config has a handful of them; boxes would only be in the way")]
         pub enum $name {
             $( $(#[doc = $doc])* $variant($ty), )*
         }

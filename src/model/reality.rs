@@ -9,7 +9,6 @@ use crate::shape::{Defs, Dialect, Field, Key, Kind, Node, Plain, PlainMap, Reade
 
 /// One side of it.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a config has a handful of them; boxes would only be in the way")]
 pub enum Reality {
     /// Who dials.
     Client(RealityClient),

@@ -7,7 +7,7 @@ use super::kinds::{Ends, Part};
 use crate::addr::{Host, Target};
 use crate::shape::{
     Class, Defs, Dialect, Field, Key, KeyDoc, Kind, Node, Plain, PlainMap, Reader, Record, Severity, Spot, Table,
-    object,
+    nullable, object,
 };
 
 /// One server, with what is needed to be let in.
@@ -128,13 +128,13 @@ impl<A: Account, C: Record> Part for Served<A, C> {
         match A::USERS {
             Users::Inline => member.extend(A::keys(dialect, defs)),
             _ => {
-                let shape = json!({ "type": ["array", "null"], "items": A::schema(dialect, defs) });
+                let shape = json!({ "type": "array", "items": nullable(A::schema(dialect, defs)) });
                 member.push(key_doc(Key::json(&["users"]), "Who logs in.", shape));
             }
         }
         let member = object(dialect, "A server.", &member);
         keys.extend(end_keys(dialect, defs));
-        let list = json!({ "type": ["array", "null"], "items": member });
+        let list = json!({ "type": "array", "items": nullable(member) });
         keys.push(key_doc(list_key::<A>(), "Servers; several take turns.", list));
         object(dialect, &doc, &keys)
     }

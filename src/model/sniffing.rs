@@ -1,7 +1,7 @@
 //! What is read from a flow's first bytes, and what that changes.
 
 use super::fields::ListOf;
-use crate::shape::TextList;
+use super::matcher::{DomainRules, IpRules};
 
 crate::words! {
     /// Something a target's name can be learnt from.
@@ -28,9 +28,9 @@ crate::record! {
         metadata_only: bool => "metadataOnly";
         /// The name found counts for routing only; the target stays as it is.
         route_only: bool => "routeOnly";
-        /// Names that never replace a target, as domain rules; bare text is a part of the name.
-        domains_excluded: TextList => "domainsExcluded";
+        /// Names that never replace a target, as domain rules.
+        domains_excluded: DomainRules => "domainsExcluded";
         /// Targets that are never replaced, as IP rules.
-        ips_excluded: TextList => "ipsExcluded";
+        ips_excluded: IpRules => "ipsExcluded";
     }
 }

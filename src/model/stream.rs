@@ -270,10 +270,7 @@ impl Stream {
         shapes.push(("network", network));
         for key in &mut keys {
             if let Some((_, shape)) = shapes.iter().find(|(name, _)| *name == key.key.toml) {
-                key.shape = match dialect {
-                    Dialect::Json => json!({ "anyOf": [{ "type": "null" }, shape] }),
-                    Dialect::Toml => shape.clone(),
-                };
+                key.shape = shape.clone();
                 key.default = None;
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::defs::Defs;
+use super::defs::{Defs, nullable};
 use super::node::{Node, Raw, Spot, Value};
 use super::plain::{Plain, PlainMap};
 use super::reader::{Class, Dialect, Reader};
@@ -155,7 +155,9 @@ impl<T: Field> Field for Vec<T> {
     }
 
     fn shape(dialect: Dialect, defs: &mut Defs) -> Json {
-        json!({ "type": "array", "items": T::shape(dialect, defs) })
+        let item = T::shape(dialect, defs);
+        let item = if dialect == Dialect::Json { nullable(item) } else { item };
+        json!({ "type": "array", "items": item })
     }
 }
 
@@ -183,7 +185,9 @@ impl<T: Field> Field for BTreeMap<String, T> {
     }
 
     fn shape(dialect: Dialect, defs: &mut Defs) -> Json {
-        json!({ "type": "object", "additionalProperties": T::shape(dialect, defs) })
+        let value = T::shape(dialect, defs);
+        let value = if dialect == Dialect::Json { nullable(value) } else { value };
+        json!({ "type": "object", "additionalProperties": value })
     }
 }
 

@@ -19,7 +19,7 @@ mod support;
 mod table;
 mod time;
 
-pub use defs::Defs;
+pub use defs::{Defs, nullable};
 pub use field::Field;
 pub use kinds::{Ranged, TextList};
 pub use node::{Entry, Node, Raw, Span, Spot, Value};

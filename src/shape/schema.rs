@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::defs::Defs;
+use super::defs::{Defs, nullable};
 use super::plain::{Plain, PlainMap};
 use super::reader::{Dialect, Reader};
 use super::table::{Key, Table};
@@ -62,8 +62,9 @@ pub fn object(dialect: Dialect, doc: &str, keys: &[KeyDoc]) -> Value {
     let mut required = vec![];
     for key in keys {
         for (n, name) in key.key.names(dialect).into_iter().enumerate() {
-            let mut shape = match &key.shape {
-                Value::Object(map) => map.clone(),
+            let shape = if dialect == Dialect::Json { nullable(key.shape.clone()) } else { key.shape.clone() };
+            let mut shape = match shape {
+                Value::Object(map) => map,
                 _ => Map::new(),
             };
             let mut doc = key.doc.clone();

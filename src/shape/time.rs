@@ -140,7 +140,7 @@ pub fn print(time: Duration) -> String {
     for (unit, name) in
         [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
     {
-        if nanos != 0 && nanos % unit == 0 {
+        if nanos != 0 && nanos.is_multiple_of(unit) {
             return format!("{}{name}", nanos / unit);
         }
     }

@@ -2,7 +2,8 @@
 
 use crate::addr::{Host, PortSet};
 use crate::model::fields::Port;
-use crate::shape::{Kind, Reader, Table, TextList};
+use crate::model::matcher::DomainRules;
+use crate::shape::{Kind, Reader, Table};
 
 crate::words! {
     /// Over what questions are passed on.
@@ -50,7 +51,7 @@ crate::record! {
         /// Numbers of record types that match; none means all.
         q_type: Option<PortSet> => "qType";
         /// Names that match, as domain rules; none means all.
-        domain: TextList => "domain";
+        domain: DomainRules => "domain";
         /// The code of an empty answer.
         r_code: u16 => "rCode";
     }

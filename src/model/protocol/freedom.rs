@@ -2,7 +2,8 @@
 
 use crate::addr::PortSet;
 use crate::model::fields::{DomainStrategy, Networks, Redirect};
-use crate::shape::{Class, Defs, Dialect, Field, Key, Kind, Node, Plain, Ranged, Reader, Table, TextList};
+use crate::model::matcher::IpRules;
+use crate::shape::{Class, Defs, Dialect, Field, Key, Kind, Node, Plain, Ranged, Reader, Table};
 
 crate::record! {
     /// Dials targets itself.
@@ -182,7 +183,7 @@ impl Noise {
 }
 
 fn hex(text: &str) -> bool {
-    text.len() % 2 == 0 && text.bytes().all(|b| b.is_ascii_hexdigit())
+    text.len().is_multiple_of(2) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 fn base64(text: &str) -> bool {
@@ -209,8 +210,16 @@ crate::record! {
         /// Ports that match; none means all.
         port: Option<PortSet> => "port";
         /// Addresses that match, as IP rules; none means all.
-        ip: TextList => "ip";
+        ip: IpRules => "ip";
         /// Seconds for which a blocked connection is kept open.
         block_delay: Ranged = Ranged::new(30, 90) => "blockDelay";
+    }
+}
+
+impl FinalRule {
+    /// Whether it lets everything through, so that no later rule counts.
+    #[must_use]
+    pub fn allows_all(&self) -> bool {
+        self.action == FinalAction::Allow && self.network.is_none() && self.port.is_none() && self.ip.0.is_empty()
     }
 }

@@ -3,6 +3,7 @@
 
 mod keys;
 mod protocols;
+mod schemas;
 
 use serde_json::{Value as Json, json};
 
