@@ -122,7 +122,7 @@ impl Linker<'_> {
         }
     }
 
-    /// Two inbounds on one address, port and network would share it by chance (DECISIONS 15).
+    /// Two inbounds on one address, port and network would share it by chance (DECISIONS 15). Port 0 is a port of one's own.
     fn ports(&mut self) {
         let mut taken: HashMap<(String, Network), Vec<(PortSet, usize)>> = HashMap::new();
         for (n, inbound) in self.draft.inbounds.iter().enumerate() {
@@ -130,8 +130,9 @@ impl Linker<'_> {
             let Some(address) = address(inbound) else { continue };
             for network in [Network::Tcp, Network::Udp].into_iter().filter(|net| networks(inbound).contains(*net)) {
                 let others = taken.entry((address.clone(), network)).or_default();
-                let clash =
-                    others.iter().find_map(|(other, m)| ports.iter().find(|p| other.contains(*p)).map(|p| (p, *m)));
+                let clash = others
+                    .iter()
+                    .find_map(|(other, m)| ports.iter().find(|p| *p != 0 && other.contains(*p)).map(|p| (p, *m)));
                 others.push((ports.clone(), n));
                 let Some((port, other)) = clash else { continue };
                 let first = name(&self.draft.inbounds[other], other);

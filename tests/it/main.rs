@@ -4,8 +4,12 @@
 //! A new subject is one `mod` line below and one file; `support` starts programs, waits until they are ready and ends
 //! them. Ports are never fixed and nothing sleeps for a guessed time.
 
+mod balancers;
 mod balancing;
 mod callers;
 mod commands;
+mod datagrams;
 mod peers;
+mod routing;
 mod support;
+mod tunnels;

@@ -4,6 +4,8 @@
 mod curl;
 mod danted;
 mod engine;
+mod exits;
+mod house;
 mod microsocks;
 mod nginx;
 mod ports;
@@ -14,6 +16,10 @@ mod throttle;
 pub use curl::{Answer, curl};
 pub use danted::danted;
 pub use engine::{Engine, run_once, run_once_in};
+pub use exits::{
+    Exit, Who, association, echo, eventually, exit_of, line, open_files, serve_each, tunnel, tunnel_as, wrapped,
+};
+pub use house::House;
 pub use microsocks::microsocks;
 pub use nginx::Nginx;
 pub use ports::{PATIENCE, free_port, until};
