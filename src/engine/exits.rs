@@ -31,7 +31,7 @@ impl Maker<'_> {
             return Err("mux is not built yet".into());
         }
         Ok(match &written.kind {
-            OutboundKind::Freedom(freedom) => Outbound::Freedom(direct(freedom, written)?),
+            OutboundKind::Freedom(freedom) => Outbound::Freedom(direct(freedom, written, self.behind(written))?),
             OutboundKind::Blackhole(hole) => Outbound::Blackhole(Blackhole::new(match hole.response.r#type {
                 WrittenAnswer::None => Answer::None,
                 WrittenAnswer::Http => Answer::Http,
@@ -64,11 +64,18 @@ impl Maker<'_> {
         };
         let dialer = Dialer::new(&written.stream, inner, self.crypto).map_err(|error| error.to_string())?;
         let dialer = dialer.with_bind(from);
-        let Some(chain) = written.chained() else { return Ok(dialer.into()) };
+        Ok(match self.behind(written) {
+            Some(outbound) => Way::through(dialer, outbound),
+            None => dialer.into(),
+        })
+    }
+
+    /// The outbound through which this one dials.
+    fn behind(&self, written: &Written) -> Option<OutboundId> {
+        let chain = written.chained()?;
         let at = self.all.iter().position(|other| other.tag == *chain.tag);
         // One that does not exist was warned of; its flows fail when they are dialed, and never go out directly.
-        let id = at.and_then(|at| u32::try_from(at).ok()).unwrap_or(u32::MAX);
-        Ok(Way::through(dialer, OutboundId(id)))
+        Some(OutboundId(at.and_then(|at| u32::try_from(at).ok()).unwrap_or(u32::MAX)))
     }
 }
 
@@ -76,10 +83,7 @@ fn asked<A>(server: &WrittenServer<A>, login: Option<(&str, &str)>) -> Server {
     Server { address: server.target(), login: login.map(|(user, pass)| (user.to_owned(), pass.to_owned())) }
 }
 
-fn direct(freedom: &WrittenFreedom, written: &Written) -> Result<Freedom, String> {
-    if written.chained().is_some() {
-        return Err("a direct outbound that dials through another is not built yet".into());
-    }
+fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId>) -> Result<Freedom, String> {
     if freedom.fragment.is_some() || !freedom.noises.is_empty() {
         return Err("fragment and noises are not built yet".into());
     }
@@ -102,6 +106,7 @@ fn direct(freedom: &WrittenFreedom, written: &Written) -> Result<Freedom, String
             WrittenThrough::Source => SendThrough::Source,
         },
         header: header(freedom.proxy_protocol),
+        behind,
     })
 }
 

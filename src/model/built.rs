@@ -105,7 +105,6 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
                 (freedom.fragment.is_some(), "fragment"),
                 (!freedom.noises.is_empty(), "noises"),
                 (blocks, "a finalRules entry that blocks"),
-                (outbound.chained().is_some(), "dialling targets directly through another outbound"),
             ];
             parts.extend(unbuilt.iter().filter(|(there, _)| *there).map(|(_, name)| refuse(*name)));
             parts.extend(stream::socket_parts(&outbound.stream.sockopt));

@@ -13,8 +13,9 @@ use tokio::net::TcpStream;
 
 use super::lookup::Lookup;
 use super::names::Named;
-use crate::addr::{Host, Target};
-use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Packets, Services, Stage};
+use super::way::hop;
+use crate::addr::{Host, Network, OutboundId, Target};
+use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Packets, Services, Stage, Via};
 use crate::net::udp::Direct;
 use crate::net::{SocketOptions, tcp};
 use crate::proto::haproxy::{self, Form};
@@ -32,6 +33,8 @@ pub struct Freedom {
     pub through: SendThrough,
     /// The header that tells the target who the client is.
     pub header: Option<Form>,
+    /// Another outbound, which then does the dialing.
+    pub behind: Option<OutboundId>,
 }
 
 /// Parts of the target that are replaced.
@@ -65,6 +68,9 @@ const LIMIT: Duration = Duration::from_secs(16);
 impl Freedom {
     pub(super) async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
         let target = self.redirect.apply(flow.destination());
+        if let Some(outbound) = self.behind {
+            return self.connect_behind(cx, outbound, flow, &target, first).await;
+        }
         let addresses = self.lookup.addresses(cx, &target).await?;
         let dialed = match self.through.address(flow) {
             None => tcp::dial(&addresses, &self.socket, LIMIT).await,
@@ -78,6 +84,21 @@ impl Freedom {
         Ok(Box::new(stream))
     }
 
+    async fn connect_behind(
+        &self,
+        cx: &dyn Services,
+        outbound: OutboundId,
+        flow: &Flow,
+        target: &Target,
+        first: &[u8],
+    ) -> Result<BoxStream, DialError> {
+        let hop = hop(flow, Network::Tcp, target)?;
+        let Some(form) = self.header else { return cx.dial(Via::Outbound(outbound), &hop, first).await };
+        let server = target.socket().unwrap_or(flow.local);
+        let first = [&haproxy::header(form, flow.source, server)[..], first].concat();
+        cx.dial(Via::Outbound(outbound), &hop, &first).await
+    }
+
     /// Header and first bytes leave together.
     async fn open(&self, stream: &mut TcpStream, flow: &Flow, first: &[u8]) -> io::Result<()> {
         let Some(form) = self.header else { return stream.write_all(first).await };
@@ -85,14 +106,21 @@ impl Freedom {
         stream.write_all(&[&header[..], first].concat()).await
     }
 
-    pub(super) fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> BoxPackets {
+    pub(super) async fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> Result<BoxPackets, DialError> {
+        if let Some(outbound) = self.behind {
+            let hop = hop(flow, Network::Udp, flow.destination())?;
+            return Ok(self.redirected(cx.associate(Via::Outbound(outbound), &hop).await?));
+        }
         let bind = self.through.address(flow).or(self.socket.bind);
         let socket = SocketOptions { bind, ..self.socket.clone() };
-        let named = Named::new(Direct::new(socket), Arc::clone(cx), self.lookup);
+        Ok(self.redirected(Named::new(Direct::new(socket), Arc::clone(cx), self.lookup)))
+    }
+
+    fn redirected(&self, inner: impl Packets + 'static) -> BoxPackets {
         if self.redirect == Redirect::default() {
-            return Box::new(named);
+            return Box::new(inner);
         }
-        Box::new(Redirected { inner: named, redirect: self.redirect.clone(), meant: None })
+        Box::new(Redirected { inner, redirect: self.redirect.clone(), meant: None })
     }
 }
 

@@ -49,7 +49,7 @@ impl Outbound {
     pub async fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> Result<BoxPackets, DialError> {
         match self {
             Self::Blackhole(kind) => Ok(kind.associate()),
-            Self::Freedom(kind) => Ok(kind.associate(cx, flow)),
+            Self::Freedom(kind) => kind.associate(cx, flow).await,
             Self::Http(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
             Self::Loopback(kind) => kind.associate(&**cx, flow).await,
             Self::Socks(kind) => Box::pin(kind.associate(&**cx, flow)).await,

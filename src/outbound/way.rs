@@ -53,7 +53,7 @@ impl Way {
 }
 
 /// The flow as the other outbound sees it: to the server, and with nothing of its own payload.
-fn hop(flow: &Flow, network: Network, server: &Target) -> Result<Flow, DialError> {
+pub(super) fn hop(flow: &Flow, network: Network, server: &Target) -> Result<Flow, DialError> {
     if flow.hops >= MAX_HOPS {
         return Err(DialError::us(Stage::Policy, io::Error::other(Ring { inbound: flow.inbound.clone() })));
     }

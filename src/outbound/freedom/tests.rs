@@ -80,7 +80,7 @@ async fn redirected_datagrams_answer_as_from_where_they_were_meant_to_go() {
     let house: Arc<dyn Services> = Arc::new(House::default());
     for (redirect, meant) in [(redirect, "192.0.2.7:53".parse().unwrap()), (Redirect::default(), Target::from(at))] {
         let freedom = Freedom { redirect, ..Freedom::default() };
-        let mut packets = freedom.associate(&house, &flow("0.0.0.0:0"));
+        let mut packets = freedom.associate(&house, &flow("0.0.0.0:0")).await.unwrap();
         send(&mut packets, b"ask", &meant).await.unwrap();
         let (_, from) = far.recv_from(&mut [0; 8]).await.unwrap();
         far.send_to(b"tell", from).await.unwrap();
@@ -88,4 +88,18 @@ async fn redirected_datagrams_answer_as_from_where_they_were_meant_to_go() {
         assert_eq!(recv(&mut packets, &mut buf).await.unwrap(), meant);
         assert_eq!(&buf[..], b"tell");
     }
+}
+
+#[tokio::test]
+async fn another_outbound_can_do_the_dialing() {
+    let redirect = Redirect { host: None, port: Some(8443) };
+    let freedom = Freedom { behind: Some(OutboundId(2)), redirect, ..Freedom::default() };
+    let house = Arc::new(House::default());
+    let services: Arc<dyn Services> = house.clone();
+    let flow = flow("a.example:443");
+    assert!(freedom.connect(&*services, &flow, b"first").await.is_err());
+    assert!(freedom.associate(&services, &flow).await.is_err());
+    let dialed = house.dialed();
+    assert_eq!((dialed[0].target.to_string().as_str(), dialed[0].hops), ("a.example:8443", 1));
+    assert_eq!(dialed[1].network, Network::Udp);
 }
