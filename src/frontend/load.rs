@@ -41,6 +41,8 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// What became of every key.
     pub marks: Vec<Mark>,
+    /// Every key name asked for, with the path of its table (list places as `[]`); schemas are checked against it.
+    pub asked: Vec<(String, &'static str)>,
     /// The texts, for reports and for convert, with their comments.
     pub sources: Sources,
     /// Format of the first file.
@@ -174,7 +176,7 @@ impl Loading<'_> {
             report::scrub(&sources, &mut problems);
         }
         let failed = problems.iter().any(|p| p.severity == Severity::Error);
-        Loaded { draft: draft.filter(|_| !failed), problems, marks: reader.marks, sources, format, dialect }
+        Loaded { draft: draft.filter(|_| !failed), problems, marks: reader.marks, asked: reader.asked, sources, format, dialect }
     }
 
     fn read_xray(&self, cx: &mut Reader<'_>, roots: Vec<Root>) -> Option<Draft> {

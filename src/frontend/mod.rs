@@ -10,6 +10,7 @@ mod json;
 mod load;
 mod merge;
 mod report;
+pub mod schema;
 mod secrets;
 mod settle;
 mod sources;

@@ -17,6 +17,7 @@ mod policy;
 mod reverse;
 pub mod root;
 pub mod routing;
+pub mod schema;
 mod stats;
 mod version;
 pub mod write;

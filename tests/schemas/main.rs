@@ -1,0 +1,103 @@
+//! The shipped schemas: made from the records, and held against the readers in both directions.
+//!
+//! `UPDATE_SCHEMAS=1 cargo test --test schemas` writes `schemas/*.json` and `docs/toml.md` anew.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod samples;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use etemenanki::frontend::{Format, Options, Source, load, schema};
+use samples::{Known, Samples};
+use serde_json::Value;
+
+/// Compares a committed file with what the code makes, or writes it.
+fn committed(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(there == text, "{name} is out of date: UPDATE_SCHEMAS=1 cargo test --test schemas");
+}
+
+#[test]
+fn committed_schemas_are_those_of_the_records() {
+    committed("schemas/xray.schema.json", &schema::text(&schema::xray()));
+    committed("schemas/etemenanki.schema.json", &schema::text(&schema::toml()));
+}
+
+#[test]
+fn schemas_are_schemas() {
+    for made in [schema::xray(), schema::toml()] {
+        assert!(jsonschema::meta::is_valid(&made));
+        let validator = jsonschema::validator_for(&made).unwrap();
+        assert!(validator.is_valid(&serde_json::json!({})));
+    }
+}
+
+/// Reads all instances and gathers what was asked for.
+fn asked(schema: &Value, format: Format) -> Known {
+    let mut asked = Known::new();
+    for instance in Samples::of(schema).all() {
+        let text = match format {
+            Format::Toml => toml_text(&instance),
+            _ => instance.to_string(),
+        };
+        let source = Source { name: "c".into(), bytes: text.into_bytes(), format: Some(format) };
+        let loaded = load(vec![source], &Options { strict: false, env: &|_| None });
+        asked.extend(loaded.asked.into_iter().map(|(path, name)| (path, name.to_owned())));
+    }
+    asked
+}
+
+fn toml_text(instance: &Value) -> String {
+    etemenanki::frontend::emit_toml(&plain(instance), &[])
+}
+
+fn plain(instance: &Value) -> etemenanki::shape::PlainMap {
+    use etemenanki::shape::{Plain, PlainMap};
+    fn value(json: &Value) -> Plain {
+        match json {
+            Value::Null => unreachable!("TOML has none"),
+            Value::Bool(b) => Plain::Bool(*b),
+            Value::Number(n) => n.as_i64().map_or_else(|| Plain::Float(n.as_f64().unwrap()), |n| Plain::Int(n.into())),
+            Value::String(text) => Plain::Text(text.clone()),
+            Value::Array(items) => Plain::List(items.iter().map(value).collect()),
+            Value::Object(_) => Plain::Map(plain(json)),
+        }
+    }
+    let entries = instance.as_object().unwrap().iter().map(|(key, json)| (key.clone(), value(json)));
+    PlainMap { entries: entries.collect(), from: None }
+}
+
+/// Keys that are taken before the readers ask, with the reason.
+fn rewritten(key: &(String, String)) -> bool {
+    let (path, name) = key;
+    let root = ["inbounds", "outbounds", "inbound", "outbound", "inboundDetour", "outboundDetour", "port"];
+    // The envelope is opened, and files are merged, before sections are read.
+    (path.is_empty() && root.contains(&name.as_str()))
+        // V2Ray's words become the switches that Xray has.
+        || name == "cacheStrategy" || name == "fallbackStrategy"
+}
+
+fn differ(wanted: &Known, there: &Known) -> Vec<String> {
+    let missing: BTreeSet<_> = wanted.difference(there).filter(|key| !rewritten(key)).collect();
+    missing.into_iter().map(|(path, name)| format!("{path} . {name}")).collect()
+}
+
+#[test]
+fn every_key_of_a_schema_is_asked_for_and_every_key_asked_for_is_in_it() {
+    for (schema, format) in [(schema::xray(), Format::Json), (schema::toml(), Format::Toml)] {
+        let known = Samples::of(&schema).known();
+        let asked = asked(&schema, format);
+        assert!(known.len() > 300, "{format:?}: only {} keys", known.len());
+        let lost = differ(&known, &asked);
+        assert!(lost.is_empty(), "{format:?}: in the schema, asked for by nobody:\n{}", lost.join("\n"));
+        let hidden = differ(&asked, &known);
+        assert!(hidden.is_empty(), "{format:?}: asked for, not in the schema:\n{}", hidden.join("\n"));
+    }
+}
