@@ -8,7 +8,7 @@ use super::fields::DomainStrategy;
 use super::kinds::kinds;
 use super::mux::Mux;
 use super::protocol::{
-    Blackhole, Dns, Freedom, HttpAccount, HttpCommon, HysteriaAccount, HysteriaCommon, Loopback, SocksAccount,
+    Blackhole, DnsOut, Freedom, HttpAccount, HttpCommon, HysteriaAccount, HysteriaCommon, Loopback, SocksAccount,
     SocksCommon, SsAccount, TrojanAccount, VlessAccount, VmessAccount, Wireguard,
 };
 use super::server::Served;
@@ -79,7 +79,7 @@ kinds! {
         /// Swallows flows.
         Blackhole(Blackhole) = "blackhole" | "block" => "blackhole" | "block";
         /// Answers DNS questions.
-        Dns(Dns) = "dns" => "dns";
+        Dns(DnsOut) = "dns" => "dns";
         /// Routes flows again under another inbound's tag.
         Loopback(Loopback) = "loopback" => "loopback";
         /// HTTP proxy.

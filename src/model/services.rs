@@ -110,7 +110,7 @@ record! {
 
 record! {
     /// Reverse tunnels as V2Ray had them.
-    pub struct Reverse {
+    pub struct ReverseTunnels {
         /// Ends that dial out and serve what comes back.
         bridges: Vec<ReverseEnd> => "bridges";
         /// Ends that are dialled and send flows back.
@@ -146,7 +146,7 @@ pub struct Services {
     /// Burst observatories.
     pub burst_observatories: Vec<BurstObservatory>,
     /// Reverse tunnels.
-    pub reverse: Option<Reverse>,
+    pub reverse: Option<ReverseTunnels>,
     /// Variables put into the environment before geodata files are opened.
     pub env: BTreeMap<String, String>,
 }

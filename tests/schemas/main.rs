@@ -49,9 +49,21 @@ fn asked(schema: &Value, format: Format) -> Known {
         };
         let source = Source { name: "c".into(), bytes: text.into_bytes(), format: Some(format) };
         let loaded = load(vec![source], &Options { strict: false, env: &|_| None });
-        asked.extend(loaded.asked.into_iter().map(|(path, name)| (path, name.to_owned())));
+        asked.extend(loaded.asked.into_iter().map(|(path, name)| (canonical(&path), name.to_owned())));
     }
     asked
+}
+
+/// A table with two names is one table; its readers tell places by the first. Two readers leave a step out.
+fn canonical(path: &str) -> String {
+    let names = [
+        ("rawSettings", "tcpSettings"),
+        ("gunSettings", "grpcSettings"),
+        ("splithttpSettings", "xhttpSettings"),
+        ("streamSettings.downloadSettings", "streamSettings.xhttpSettings.downloadSettings"),
+        ("multiObservatory.observers[].settings", "multiObservatory.observers"),
+    ];
+    names.iter().fold(path.to_owned(), |path, (other, first)| path.replace(other, first))
 }
 
 fn toml_text(instance: &Value) -> String {
@@ -92,12 +104,14 @@ fn differ(wanted: &Known, there: &Known) -> Vec<String> {
 #[test]
 fn every_key_of_a_schema_is_asked_for_and_every_key_asked_for_is_in_it() {
     for (schema, format) in [(schema::xray(), Format::Json), (schema::toml(), Format::Toml)] {
-        let known = Samples::of(&schema).known();
+        let known = |depth| -> Known {
+            Samples::of(&schema).known(depth).into_iter().map(|(path, name)| (canonical(&path), name)).collect()
+        };
         let asked = asked(&schema, format);
-        assert!(known.len() > 300, "{format:?}: only {} keys", known.len());
-        let lost = differ(&known, &asked);
+        assert!(known(1).len() > 1000, "{format:?}: only {} keys {:?}", known(1).len(), known(1));
+        let lost = differ(&known(1), &asked);
         assert!(lost.is_empty(), "{format:?}: in the schema, asked for by nobody:\n{}", lost.join("\n"));
-        let hidden = differ(&asked, &known);
+        let hidden = differ(&asked, &known(2));
         assert!(hidden.is_empty(), "{format:?}: asked for, not in the schema:\n{}", hidden.join("\n"));
     }
 }

@@ -22,11 +22,17 @@ impl<'s> Samples<'s> {
         self.variants(self.root, &mut vec![])
     }
 
-    /// Every key.
-    pub fn known(&self) -> Known {
+    /// Every key; a record within itself is opened `depth` times.
+    pub fn known(&self, depth: usize) -> Known {
         let mut known = Known::new();
-        self.keys(self.root, "", &mut vec![], &mut known);
+        self.keys(self.root, "", depth, &mut vec![], &mut known);
         known
+    }
+
+    /// Old spellings of the lists of inbounds and outbounds: what is in them is the same. (Ours has the same words.)
+    fn is_old(&self, key: &str) -> bool {
+        let old = ["inbound", "outbound", "inboundDetour", "outboundDetour"];
+        old.contains(&key) && self.root["properties"].get("inbounds").is_some()
     }
 
     fn resolve(&self, schema: &'s Value) -> (&'s Value, Option<&'s str>) {
@@ -57,11 +63,16 @@ impl<'s> Samples<'s> {
 
     fn variants_of(&self, schema: &'s Value, above: &mut Vec<&'s str>) -> Vec<Value> {
         let some = schema.get("anyOf").and_then(Value::as_array);
-        let mut out: Vec<Value> = some.into_iter().flatten().flat_map(|s| self.variants(s, above)).collect();
+        let some = some.into_iter().flatten().filter(|s| s.get("type") != Some(&json!("null")));
+        let mut out: Vec<Value> = some.flat_map(|s| self.variants(s, above)).collect();
         if let Some(words) = schema.get("enum").and_then(Value::as_array) {
             out.extend(words.first().cloned());
         }
-        for kind in types(schema) {
+        let mut kinds = types(schema);
+        if kinds.is_empty() && schema.get("properties").is_some() {
+            kinds.push("object");
+        }
+        for kind in kinds {
             match kind {
                 "object" => out.extend(self.objects(schema, above)),
                 "array" => {
@@ -98,15 +109,18 @@ impl<'s> Samples<'s> {
         if let Some((word_key, word, _)) = branches.first() {
             base.insert((*word_key).to_owned(), json!(word));
         }
-        for (key, property) in properties(schema) {
+        for (key, property) in properties(schema).filter(|(key, _)| !self.is_old(key)) {
             for value in self.variants(property, above) {
                 let mut object = base.clone();
                 if !branches.iter().any(|(word_key, _, _)| word_key == key) {
                     object.insert(key.clone(), value);
                 }
-                if key == "optimalSettings" {
-                    // These are settings of the word beside them, which the schema does not ask for.
-                    object.insert("strategy".to_owned(), json!("optimal"));
+                // Settings of a word beside them, which the schema does not ask for.
+                let company = COMPANY.iter().filter(|(name, beside, _)| {
+                    *name == key && schema["properties"].get(beside).is_some()
+                });
+                for (_, beside, word) in company {
+                    object.insert((*beside).to_owned(), json!(word));
                 }
                 out.push(object.into());
             }
@@ -130,10 +144,10 @@ impl<'s> Samples<'s> {
         out
     }
 
-    fn keys(&self, schema: &'s Value, path: &str, above: &mut Vec<&'s str>, known: &mut Known) {
+    fn keys(&self, schema: &'s Value, path: &str, depth: usize, above: &mut Vec<&'s str>, known: &mut Known) {
         let (schema, name) = self.resolve(schema);
         if let Some(name) = name {
-            if above.contains(&name) {
+            if above.iter().filter(|around| **around == name).count() >= depth {
                 return;
             }
             above.push(name);
@@ -142,24 +156,70 @@ impl<'s> Samples<'s> {
         let tables = std::iter::once(schema).chain(branches(schema).map(|(_, _, then)| then));
         for (key, property) in tables.flat_map(properties) {
             known.insert((path.to_owned(), key.clone()));
-            self.keys(property, &under(key), above, known);
+            if path.is_empty() && self.is_old(key) {
+                continue;
+            }
+            self.keys(property, &under(key), depth, above, known);
         }
         for some in ["anyOf", "allOf"] {
             for part in schema.get(some).and_then(Value::as_array).into_iter().flatten() {
-                self.keys(part, path, above, known);
+                self.keys(part, path, depth, above, known);
             }
         }
         if let Some(items) = schema.get("items") {
-            self.keys(items, &format!("{path}[]"), above, known);
+            self.keys(items, &format!("{path}[]"), depth, above, known);
         }
         if let Some(free) = schema.get("additionalProperties").filter(|s| s.is_object()) {
-            self.keys(free, &under("1"), above, known);
+            self.keys(free, &under("1"), depth, above, known);
         }
         if name.is_some() {
             above.pop();
         }
     }
 }
+
+/// Tables that are read only beside a word: table, key of the word, word.
+const COMPANY: &[(&str, &str, &str)] = &[
+    ("optimalSettings", "strategy", "optimal"),
+    ("rawSettings", "network", "raw"),
+    ("tcpSettings", "network", "tcp"),
+    ("wsSettings", "network", "ws"),
+    ("httpupgradeSettings", "network", "httpupgrade"),
+    ("grpcSettings", "network", "grpc"),
+    ("gunSettings", "network", "gun"),
+    ("xhttpSettings", "network", "xhttp"),
+    ("splithttpSettings", "network", "splithttp"),
+    ("kcpSettings", "network", "kcp"),
+    ("hysteriaSettings", "network", "hysteria"),
+    ("httpSettings", "network", "http"),
+    ("quicSettings", "network", "quic"),
+    ("dsSettings", "network", "ds"),
+    ("tlsSettings", "security", "tls"),
+    ("realitySettings", "security", "reality"),
+    ("xtlsSettings", "security", "xtls"),
+    ("limitFallbackUpload", "target", "a.example:1"),
+    ("limitFallbackDownload", "target", "a.example:1"),
+    ("limit_fallback_upload", "target", "a.example:1"),
+    ("limit_fallback_download", "target", "a.example:1"),
+    ("reverse", "address", "a.example"),
+    ("reverse", "port", "1"),
+    ("reverse", "id", "11111111-2222-3333-4444-555555555555"),
+    ("reverse", "server", "a.example"),
+    ("tcp", "network", "tcp"),
+    ("ws", "network", "ws"),
+    ("httpupgrade", "network", "httpupgrade"),
+    ("grpc", "network", "grpc"),
+    ("xhttp", "network", "xhttp"),
+    ("kcp", "network", "kcp"),
+    ("hysteria", "network", "hysteria"),
+    ("http", "network", "http"),
+    ("quic", "network", "quic"),
+    ("domainsocket", "network", "domainsocket"),
+    ("download", "network", "xhttp"),
+    ("tls", "security", "tls"),
+    ("reality", "security", "reality"),
+    ("xtls", "security", "xtls"),
+];
 
 fn types(schema: &Value) -> Vec<&str> {
     match schema.get("type") {

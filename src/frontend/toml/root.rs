@@ -11,7 +11,7 @@ use crate::model::inbound::Inbound;
 use crate::model::log::Log;
 use crate::model::outbound::Outbound;
 use crate::model::policy::Policy;
-use crate::model::services::{Api, BurstObservatory, Geodata, Metrics, Observatory, Reverse, Services, Version};
+use crate::model::services::{Api, BurstObservatory, Geodata, Metrics, Observatory, ReverseTunnels, Services, Version};
 use crate::record;
 use crate::shape::{Defs, Dialect, Field, Node, Plain, PlainMap, Reader, Record};
 
@@ -53,7 +53,7 @@ record! {
         /// Download of geodata files.
         geodata: Option<Geodata>;
         /// Reverse tunnels as V2Ray had them.
-        reverse: Option<Reverse>;
+        reverse: Option<ReverseTunnels>;
         /// Variables put into the environment before geodata files are opened.
         env: BTreeMap<String, String>;
     }

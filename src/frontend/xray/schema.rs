@@ -13,7 +13,7 @@ use crate::model::balancer::Optimal;
 use crate::model::dns::{Dns, FakePools};
 use crate::model::log::Log;
 use crate::model::policy::Policy;
-use crate::model::services::{Api, BurstObservatory, Geodata, Metrics, Observatory, Reverse, Version};
+use crate::model::services::{Api, BurstObservatory, Geodata, Metrics, Observatory, ReverseTunnels, Version};
 use crate::shape::{Defs, Dialect, Field, Record};
 
 const XRAY: Dialect = Dialect::Json;
@@ -39,7 +39,7 @@ pub fn schema(defs: &mut Defs) -> Json {
         ("observatory", Observatory::schema(XRAY, defs)),
         ("burstObservatory", BurstObservatory::schema(XRAY, defs)),
         ("multiObservatory", MultiObservatory::schema(XRAY, defs)),
-        ("reverse", Reverse::schema(XRAY, defs)),
+        ("reverse", ReverseTunnels::schema(XRAY, defs)),
         ("version", Version::schema(XRAY, defs)),
         ("geodata", Geodata::schema(XRAY, defs)),
         (
@@ -57,6 +57,8 @@ pub fn schema(defs: &mut Defs) -> Json {
         ("services", old(&json!({}), "without effect: `api` and `metrics` say the same.")),
     ];
     strategy_settings(defs);
+    observer_settings(defs);
+    older_tables(defs);
     sections_own_defaults(defs);
     let properties: Map<String, Json> = keys.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect();
     json!({ "type": "object", "description": "A configuration of Xray, as etemenanki reads it.", "properties": properties })
@@ -102,12 +104,7 @@ fn strategy_settings(defs: &mut Defs) {
         .into_iter()
         .map(|(word, settings)| {
             let settings = if probed.contains(&word) { json!({ "allOf": [settings, probe] }) } else { settings };
-            let pattern: String = word.chars().map(either_case).collect();
-            json!({
-                "if": { "properties": { "type": { "type": "string", "pattern": format!("^{pattern}$"), "examples": [word] } },
-                    "required": ["type"] },
-                "then": { "properties": { "settings": { "anyOf": [{ "type": "null" }, settings] } } }
-            })
+            by_type(word, settings)
         })
         .collect();
     if let Some(object) = defs.map.get_mut("StrategyObject").and_then(Json::as_object_mut) {
@@ -119,8 +116,40 @@ fn strategy_settings(defs: &mut Defs) {
     }
 }
 
+/// The same for the kinds of observatories.
+fn observer_settings(defs: &mut Defs) {
+    let kinds = [("default", Observatory::schema(XRAY, defs)), ("burst", BurstObservatory::schema(XRAY, defs))];
+    let branches: Vec<Json> = kinds.into_iter().map(|(word, settings)| by_type(word, settings)).collect();
+    if let Some(object) = defs.map.get_mut("Observer").and_then(Json::as_object_mut) {
+        object.insert("allOf".into(), branches.into());
+    }
+}
+
+/// `settings` where `type` is a word, in any letter case.
+fn by_type(word: &str, settings: Json) -> Json {
+    let pattern: String = word.chars().map(either_case).collect();
+    json!({
+        "if": { "properties": { "type": { "type": "string", "pattern": format!("^{pattern}$"), "examples": [word] } },
+            "required": ["type"] },
+        "then": { "properties": { "settings": { "anyOf": [{ "type": "null" }, settings] } } }
+    })
+}
+
 fn either_case(c: char) -> String {
     format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase())
+}
+
+/// Older keys that hold tables; their records name them and know no shape of theirs.
+const OLDER: &[(&str, &str, &str)] =
+    &[("Freedom", "noise", "Noise"), ("Xhttp", "extra", "Xhttp"), ("Xhttp", "downloadSettings", "Download")];
+
+fn older_tables(defs: &mut Defs) {
+    for (record, key, shape) in OLDER {
+        let slot = properties(defs, record).and_then(|p| p.get_mut(*key)).and_then(Json::as_object_mut);
+        if let Some(slot) = slot {
+            slot.insert("$ref".into(), format!("#/$defs/{shape}").into());
+        }
+    }
 }
 
 /// What holds in a section that is there is not what holds where it is not.

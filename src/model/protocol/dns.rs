@@ -59,7 +59,7 @@ crate::record! {
 
 crate::record! {
     /// Answers DNS questions in the process, and passes the rest.
-    pub struct Dns {
+    pub struct DnsOut {
         /// Over what questions are passed on.
         network: DnsNetwork => "network" | "rewriteNetwork";
         /// The server they are passed to; none keeps theirs.
@@ -76,10 +76,10 @@ crate::record! {
         /// Older: record types that are dropped, or refused with `reject`.
         block_types: Vec<u16> => "blockTypes";
     }
-    hook Dns::settle;
+    hook DnsOut::settle;
 }
 
-impl Dns {
+impl DnsOut {
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         if !self.rules.is_empty() && (self.non_ip_query.is_some() || !self.block_types.is_empty()) {
             let message = "legacy nonIPQuery and blockTypes cannot be mixed with rules";

@@ -18,7 +18,7 @@ mod vmess;
 mod wireguard;
 
 pub use blackhole::{Answer, Blackhole, BlackholeResponse};
-pub use dns::{Dns, DnsAction, DnsNetwork, DnsRule, NonIpQuery};
+pub use dns::{DnsAction, DnsNetwork, DnsOut, DnsRule, NonIpQuery};
 pub use dokodemo::Dokodemo;
 pub use fallback::{Dest, DestText, Fallback};
 pub use freedom::{ApplyTo, FinalAction, FinalRule, Fragment, Freedom, Noise, NoiseKind, Packets};
