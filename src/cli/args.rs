@@ -41,7 +41,8 @@ Examples:
   etemenanki convert config.json                    print it as TOML
   etemenanki convert config.json -o config.toml     write it; mode 0600 if it holds secrets
   etemenanki convert base.json users.json           merged first, as Xray merges
-  etemenanki convert config.json --check            say what would change, write nothing
+  etemenanki convert config.json --check            say what would become of each key, write nothing
+  etemenanki convert config.json -o my.toml --check fail if my.toml is not what would be written
   etemenanki convert config.toml --to json          the way back
   etemenanki convert --batch configs -o out         every config of a folder
 

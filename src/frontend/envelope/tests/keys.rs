@@ -17,7 +17,7 @@ use crate::model::mask::{
 use crate::model::mux::Mux;
 use crate::model::outbound::ViaKeys;
 use crate::model::protocol::{
-    Blackhole, BlackholeResponse, Dns, DnsRule, Dokodemo, Fallback, FinalRule, Fragment, Freedom, HttpAccount,
+    Blackhole, BlackholeResponse, DnsOut, DnsRule, Dokodemo, Fallback, FinalRule, Fragment, Freedom, HttpAccount,
     HttpCommon, HttpIn, HysteriaCommon, HysteriaIn, HysteriaUser, Login, Loopback, Noise, Peer, Reverse, ReverseUser,
     SocksAccount, SocksCommon, SocksIn, SsAccount, SsIn, SsUser, TrojanAccount, TrojanIn, TrojanUser, Tun,
     VlessAccount, VlessIn, VlessUser, VmessAccount, VmessDefault, VmessIn, VmessUser, Wireguard,
@@ -96,7 +96,7 @@ fn sample(record: &str, key: &str) -> Option<Json> {
             json!([[{ "a": 1 }]])
         }
         ("FinalRule" | "Freedom", "finalRules") => json!([{ "action": "block" }]),
-        ("Dns", "rules") => json!([{ "action": "drop" }]),
+        ("DnsOut", "rules") => json!([{ "action": "drop" }]),
         ("Freedom", "fragment") => json!({ "length": 5, "interval": 5 }),
         ("Freedom", "noises") => json!([{ "type": "rand", "packet": "5" }]),
         ("Freedom", "proxyProtocol") => json!(1),
@@ -149,7 +149,7 @@ fn sample(record: &str, key: &str) -> Option<Json> {
         (_, "id") => json!("other"),
         (_, "qType") => json!("5"),
         (_, "rCode") => json!(5),
-        (_, "network") if record != "Dns" => json!("udp"),
+        (_, "network") if record != "DnsOut" => json!("udp"),
         (_, "allowedNetwork") => json!("udp"),
         (_, "publicKey" | "password" | "secretKey" | "privateKey" | "preSharedKey" | "mldsa65Seed")
             if matches!(record, "Peer" | "Wireguard" | "RealityClient" | "RealityServer") =>
@@ -257,7 +257,7 @@ macro_rules! all {
 #[test]
 fn no_key_is_without_effect() {
     let mut faults = vec![];
-    let mut keys = all!(faults: Blackhole, BlackholeResponse, Dns, DnsRule, Dokodemo, Fallback, FinalRule, Fragment, Freedom, HttpAccount,
+    let mut keys = all!(faults: Blackhole, BlackholeResponse, DnsOut, DnsRule, Dokodemo, Fallback, FinalRule, Fragment, Freedom, HttpAccount,
         HttpCommon, HttpIn, HysteriaIn, HysteriaUser, Login, Loopback, Noise, Peer, Reverse, ReverseUser,
         SocksAccount, SocksCommon, SocksIn, SsAccount, SsIn, SsUser, TrojanAccount, TrojanIn, TrojanUser, Tun,
         VlessAccount, VlessIn, VlessUser, VmessAccount, VmessDefault, VmessIn, VmessUser, Wireguard);
