@@ -176,7 +176,15 @@ impl Loading<'_> {
             report::scrub(&sources, &mut problems);
         }
         let failed = problems.iter().any(|p| p.severity == Severity::Error);
-        Loaded { draft: draft.filter(|_| !failed), problems, marks: reader.marks, asked: reader.asked, sources, format, dialect }
+        Loaded {
+            draft: draft.filter(|_| !failed),
+            problems,
+            marks: reader.marks,
+            asked: reader.asked,
+            sources,
+            format,
+            dialect,
+        }
     }
 
     fn read_xray(&self, cx: &mut Reader<'_>, roots: Vec<Root>) -> Option<Draft> {

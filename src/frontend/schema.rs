@@ -133,7 +133,9 @@ fn or_null(schema: &mut Json) {
             map.extend(notes);
             let mut either = vec![json!({ "type": "null" })];
             match asks.get("anyOf") {
-                Some(Json::Array(some)) if asks.len() == 1 => either.extend(some.iter().filter(|s| **s != either[0]).cloned().collect::<Vec<_>>()),
+                Some(Json::Array(some)) if asks.len() == 1 => {
+                    either.extend(some.iter().filter(|s| **s != either[0]).cloned().collect::<Vec<_>>())
+                }
                 _ => either.push(asks.into()),
             }
             map.insert("anyOf".into(), either.into());
@@ -154,7 +156,8 @@ pub fn violations(loaded: &Loaded) -> Vec<Problem> {
         Dialect::Json => XRAY,
         Dialect::Toml => TOML,
     };
-    let compiled = serde_json::from_str::<Json>(shipped).ok().and_then(|schema| jsonschema::validator_for(&schema).ok());
+    let compiled =
+        serde_json::from_str::<Json>(shipped).ok().and_then(|schema| jsonschema::validator_for(&schema).ok());
     // The files are part of the program and a test compiles them.
     let Some(validator) = compiled else { return vec![] };
     let mut found = vec![];

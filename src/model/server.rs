@@ -311,5 +311,5 @@ fn toml_servers<A: Account>(cx: &mut Reader<'_>, table: &mut Table<'_>, ends: &m
         table.finish(cx);
         end.map(|(address, port)| Server { at, address, port, account })
     };
-    cx.each(items, read).into_iter().flatten().collect()
+    cx.beside("servers", |cx| cx.each(items, read)).into_iter().flatten().collect()
 }

@@ -390,8 +390,11 @@ fn read_download(cx: &mut Reader<'_>, keys: &StreamKeys, carrier: Option<&Carrie
     } else {
         Some(keys.download.0.clone()).filter(|node| !node.is_null())?
     };
-    let name = if cx.json() { DOWNLOAD } else { "download" };
-    let download = cx.key(name, |cx| Download::read(cx, &node))?;
+    let download = if cx.json() {
+        cx.key("xhttpSettings", |cx| cx.key(DOWNLOAD, |cx| Download::read(cx, &node)))?
+    } else {
+        cx.key("download", |cx| Download::read(cx, &node))?
+    };
     match carrier {
         Some(Carrier::Xhttp(xhttp)) if xhttp.mode == XhttpMode::StreamOne => {
             cx.error(&node, Kind::Conflict, "Can not use \"downloadSettings\" in \"stream-one\" mode.");

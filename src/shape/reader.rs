@@ -108,6 +108,14 @@ impl<'e> Reader<'e> {
         self.within(Seg::Key(key.to_owned()), f)
     }
 
+    /// Runs `f` at a key that stands beside the present one.
+    pub fn beside<T>(&mut self, key: &str, f: impl FnOnce(&mut Self) -> T) -> T {
+        let here = self.path.pop();
+        let out = self.key(key, f);
+        self.path.extend(here);
+        out
+    }
+
     /// Runs `f` for each member of a list, at its place.
     pub fn each<T>(&mut self, items: &[Node], mut f: impl FnMut(&mut Self, &Node) -> T) -> Vec<T> {
         items.iter().enumerate().map(|(n, item)| self.within(Seg::Index(n), |cx| f(cx, item))).collect()

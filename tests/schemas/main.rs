@@ -54,15 +54,10 @@ fn asked(schema: &Value, format: Format) -> Known {
     asked
 }
 
-/// A table with two names is one table; its readers tell places by the first. Two readers leave a step out.
+/// A table with two names is one table; its readers tell places by the first.
 fn canonical(path: &str) -> String {
-    let names = [
-        ("rawSettings", "tcpSettings"),
-        ("gunSettings", "grpcSettings"),
-        ("splithttpSettings", "xhttpSettings"),
-        ("streamSettings.downloadSettings", "streamSettings.xhttpSettings.downloadSettings"),
-        ("multiObservatory.observers[].settings", "multiObservatory.observers"),
-    ];
+    let names =
+        [("rawSettings", "tcpSettings"), ("gunSettings", "grpcSettings"), ("splithttpSettings", "xhttpSettings")];
     names.iter().fold(path.to_owned(), |path, (other, first)| path.replace(other, first))
 }
 

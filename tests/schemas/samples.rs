@@ -116,9 +116,9 @@ impl<'s> Samples<'s> {
                     object.insert(key.clone(), value);
                 }
                 // Settings of a word beside them, which the schema does not ask for.
-                let company = COMPANY.iter().filter(|(name, beside, _)| {
-                    *name == key && schema["properties"].get(beside).is_some()
-                });
+                let company = COMPANY
+                    .iter()
+                    .filter(|(name, beside, _)| *name == key && schema["properties"].get(beside).is_some());
                 for (_, beside, word) in company {
                     object.insert((*beside).to_owned(), json!(word));
                 }

@@ -10,6 +10,10 @@ use crate::model::fit;
 use crate::model::kinds::{Ends, find_word, or_empty};
 use crate::model::mux::Mux;
 use crate::model::outbound::{Outbound, OutboundKind, SendThrough, Via};
+use crate::model::protocol::{
+    HttpAccount, HysteriaAccount, SocksAccount, SsAccount, TrojanAccount, VlessAccount, VmessAccount,
+};
+use crate::model::server::server_schema;
 use crate::model::stream::Stream;
 use crate::shape::{Defs, Dialect, Kind, Node, Plain, PlainMap, Raw, Reader, Record, Table};
 
@@ -164,7 +168,32 @@ pub fn write(outbound: &Outbound, dialect: Dialect) -> PlainMap {
 pub fn schema(dialect: Dialect, defs: &mut Defs) -> Json {
     let keys = OutboundKeys::keys(dialect, defs);
     let kinds = OutboundKind::shapes(dialect, defs);
-    by_protocol(dialect, &OutboundKeys::doc(), &keys, kinds)
+    let mut schema = by_protocol(dialect, &OutboundKeys::doc(), &keys, kinds);
+    if dialect == Dialect::Toml {
+        let servers = servers(dialect, defs);
+        for branch in schema["allOf"].as_array_mut().into_iter().flatten() {
+            let words = &branch["if"]["properties"]["protocol"]["enum"];
+            let list =
+                servers.iter().find(|(word, _)| words.as_array().is_some_and(|all| all.contains(&(*word).into())));
+            if let Some((_, server)) = list {
+                branch["then"]["properties"]["servers"] = serde_json::json!({ "type": "array", "items": server });
+            }
+        }
+    }
+    schema
+}
+
+/// The servers of each protocol that has some.
+fn servers(dialect: Dialect, defs: &mut Defs) -> [(&'static str, Json); 7] {
+    [
+        ("http", server_schema::<HttpAccount>(dialect, defs)),
+        ("socks", server_schema::<SocksAccount>(dialect, defs)),
+        ("shadowsocks", server_schema::<SsAccount>(dialect, defs)),
+        ("trojan", server_schema::<TrojanAccount>(dialect, defs)),
+        ("vless", server_schema::<VlessAccount>(dialect, defs)),
+        ("vmess", server_schema::<VmessAccount>(dialect, defs)),
+        ("hysteria2", server_schema::<HysteriaAccount>(dialect, defs)),
+    ]
 }
 
 /// `address_family` is the seed's spelling of the socket options' strategy.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::addr::Tag;
 use crate::model::services::{BurstObservatory, Observatory, Ping, Services};
 use crate::record;
-use crate::shape::{Field, GoTime, Key, Kind, Node, Raw, Reader, Table};
+use crate::shape::{Field, GoTime, Key, Kind, Node, Raw, Reader, Seg, Table};
 
 /// Reads all three sections.
 pub fn read(cx: &mut Reader<'_>, table: &mut Table<'_>, services: &mut Services) {
@@ -97,13 +97,10 @@ record! {
 
 fn several(cx: &mut Reader<'_>, node: &Node, services: &mut Services) {
     let Some(list) = MultiObservatory::read(cx, node) else { return };
-    for Observer { kind, tag, settings } in list.observers {
-        let settings = if settings.0.is_null() {
-            Node { value: crate::shape::Value::Map(vec![]), ..node.clone() }
-        } else {
-            settings.0
-        };
-        cx.key("observers", |cx| match kind.to_lowercase().as_str() {
+    for (n, Observer { kind, tag, settings }) in list.observers.into_iter().enumerate() {
+        let nothing = Node { value: crate::shape::Value::Map(vec![]), ..node.clone() };
+        let settings = if settings.0.is_null() { nothing } else { settings.0 };
+        let read = |cx: &mut Reader<'_>| match kind.to_lowercase().as_str() {
             "" | "default" => {
                 let one = plain(cx, &settings).map(|o| Observatory { tag, ..o });
                 services.observatories.extend(one);
@@ -115,6 +112,7 @@ fn several(cx: &mut Reader<'_>, node: &Node, services: &mut Services) {
             other => {
                 cx.error(node, Kind::Value, format!("unknown variant `{other}`, expected `default` or `burst`"));
             }
-        });
+        };
+        cx.key("observers", |cx| cx.within(Seg::Index(n), |cx| cx.key("settings", read)));
     }
 }
