@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::args::{Command, Program};
 use super::exit::Exit;
-use super::{argv, convert, run, tools};
+use super::{argv, convert, run, schema, tools};
 
 /// The whole program.
 #[must_use]
@@ -26,10 +26,7 @@ pub fn main() -> ExitCode {
         Command::Man => tools::man(),
         Command::Demo(args) => tools::demo(&args),
         Command::Convert(args) => convert::run(args),
-        Command::Schema { .. } => {
-            super::say::err("this verb is not built yet");
-            Exit::Failed
-        }
+        Command::Schema { what } => schema::run(&what),
     };
     exit.into()
 }

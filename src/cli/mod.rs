@@ -11,6 +11,7 @@ mod exit;
 mod fetch;
 mod run;
 mod say;
+mod schema;
 mod serve;
 mod sources;
 mod tools;

@@ -9,7 +9,7 @@ use super::serve::{self, StartError};
 use super::sources::{self, SourceError};
 use super::words::Wording;
 use crate::engine::Engine;
-use crate::frontend::{Colour, Format, Loaded, Options, Source, headline, load, render, xray};
+use crate::frontend::{Colour, Format, Loaded, Options, Source, headline, load, render, schema, xray};
 use crate::model::config::Config;
 use crate::shape::{Kind, Plain, Severity};
 use crate::telemetry::{Setup, Telemetry};
@@ -35,7 +35,10 @@ pub fn run(args: &Run) -> Exit {
     if args.dump {
         return dump(&loaded, config.is_some());
     }
-    if !args.test {
+    if args.test {
+        let more = schema::violations(&loaded);
+        loaded.tell(more);
+    } else {
         refuse_what_cannot_run(&mut loaded);
     }
     match config.filter(|_| !loaded.failed()) {

@@ -3,7 +3,9 @@
 use super::compare;
 use super::keys::{self, KeyReport};
 use super::notes;
-use crate::frontend::{self, Change, Loaded, Note, Source, Sources, emit_toml, find_secrets, settle, toml, xray};
+use crate::frontend::{
+    self, Change, Loaded, Note, Source, Sources, emit_toml, find_secrets, schema, settle, toml, xray,
+};
 use crate::model::check::link;
 use crate::model::draft::Draft;
 use crate::shape::{Class, Dialect, Kind, Node, Plain, PlainMap, Problem, Severity, Span};
@@ -75,19 +77,15 @@ pub struct Converted {
 #[must_use]
 pub fn convert(sources: Vec<Source>, options: &Options<'_>) -> Converted {
     let mut loaded = load(sources, options);
+    let _ = loaded.link();
+    loaded.tell(schema::violations(&loaded));
+    // What only running would need is no matter of converting.
+    loaded.problems.retain(|p| !matches!(p.kind, Kind::NotBuilt | Kind::Skipped));
     let Some(mut draft) = loaded.draft.take() else {
         let keys = keys::classify(&loaded, &[]);
-        return Converted {
-            text: Err(Failure::Input),
-            keys,
-            problems: loaded.problems,
-            sources: loaded.sources,
-            secret: false,
-        };
+        let Loaded { problems, sources, .. } = loaded;
+        return Converted { text: Err(Failure::Input), keys, problems, sources, secret: false };
     };
-    let linked = link(&draft, loaded.dialect).problems;
-    loaded.problems.extend(linked.into_iter().filter(|p| !matches!(p.kind, Kind::NotBuilt | Kind::Skipped)));
-    frontend::sort(&mut loaded.problems);
     let changes = prepare(&mut draft, loaded.dialect, options.to);
     let keys = keys::classify(&loaded, &changes);
     let text = if loaded.failed() { Err(Failure::Input) } else { written(&draft, &loaded, &keys, options) };

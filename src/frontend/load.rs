@@ -61,11 +61,16 @@ impl Loaded {
     /// Links the draft; what that finds is put among the problems, in order of place.
     pub fn link(&mut self) -> Option<Config> {
         let checked = check::link(self.draft.as_ref()?, self.dialect);
-        self.problems.extend(checked.problems);
+        self.tell(checked.problems);
+        checked.config
+    }
+
+    /// Adds findings of others to the report; secrets stay out of it.
+    pub fn tell(&mut self, more: Vec<Problem>) {
+        self.problems.extend(more);
         report::sort(&mut self.problems);
         hide(&mut self.sources);
         report::scrub(&self.sources, &mut self.problems);
-        checked.config
     }
 
     /// The first error, for the last line of a failed start, and how many more there are.
