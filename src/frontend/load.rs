@@ -42,6 +42,7 @@ pub struct Loaded {
     /// What became of every key.
     pub marks: Vec<Mark>,
     /// Every key name asked for, with the path of its table (list places as `[]`); schemas are checked against it.
+    /// Empty unless loaded by [`load_watched`].
     pub asked: Vec<(String, &'static str)>,
     /// The texts, for reports and for convert, with their comments.
     pub sources: Sources,
@@ -84,7 +85,17 @@ impl Loaded {
 /// Loads a configuration.
 #[must_use]
 pub fn load(sources: Vec<Source>, options: &Options<'_>) -> Loaded {
-    let mut loading = Loading { options, sources: Sources::default(), problems: vec![], roots: vec![] };
+    run(sources, options, false)
+}
+
+/// The same, and keeps every key name asked for in [`Loaded::asked`].
+#[must_use]
+pub fn load_watched(sources: Vec<Source>, options: &Options<'_>) -> Loaded {
+    run(sources, options, true)
+}
+
+fn run(sources: Vec<Source>, options: &Options<'_>, watched: bool) -> Loaded {
+    let mut loading = Loading { options, watched, sources: Sources::default(), problems: vec![], roots: vec![] };
     let mut format = Format::Json;
     for (n, source) in sources.into_iter().enumerate() {
         let found = loading.file(n, source);
@@ -103,6 +114,7 @@ struct Root {
 
 struct Loading<'o> {
     options: &'o Options<'o>,
+    watched: bool,
     sources: Sources,
     problems: Vec<Problem>,
     roots: Vec<Root>,
@@ -151,6 +163,7 @@ impl Loading<'_> {
             .first()
             .map_or(if format == Format::Toml { Dialect::Toml } else { Dialect::Json }, |r| r.dialect);
         let mut reader = Reader::new(dialect, self.options.env);
+        reader.watched = self.watched;
         let whole = !self.sources.files.is_empty() && self.roots.len() == self.sources.files.len();
         let mut draft = None;
         if self.sources.files.is_empty() {

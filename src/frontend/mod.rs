@@ -23,7 +23,7 @@ mod yaml;
 
 pub use format::Format;
 pub use json::{MAX_DEPTH, parse as parse_json};
-pub use load::{Loaded, Options, Source, load};
+pub use load::{Loaded, Options, Source, load, load_watched};
 pub use merge::{Envelope, Item as MergedItem};
 pub use report::{Colour, Counts, Item, Report, headline, render, scrub, sort};
 pub use secrets::find as find_secrets;

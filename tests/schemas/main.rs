@@ -9,7 +9,7 @@ mod samples;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use etemenanki::frontend::{Format, Options, Source, load, schema};
+use etemenanki::frontend::{Format, Options, Source, load_watched, schema};
 use samples::{Known, Samples};
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ fn asked(schema: &Value, format: Format) -> Known {
             _ => instance.to_string(),
         };
         let source = Source { name: "c".into(), bytes: text.into_bytes(), format: Some(format) };
-        let loaded = load(vec![source], &Options { strict: false, env: &|_| None });
+        let loaded = load_watched(vec![source], &Options { strict: false, env: &|_| None });
         asked.extend(loaded.asked.into_iter().map(|(path, name)| (canonical(&path), name.to_owned())));
     }
     asked
