@@ -259,6 +259,10 @@ fn write_rule(rule: &Rule) -> PlainMap {
     };
     let mut out = PlainMap { from: rule.at.span(), ..PlainMap::default() };
     raw.write_to(Dialect::Json, &mut out);
+    // Read first because it wins, written last because V2Ray and every guide say `domain`.
+    if let Some((key, _)) = out.entries.iter_mut().find(|(key, _)| key == "domains") {
+        *key = "domain".into();
+    }
     out
 }
 
