@@ -52,6 +52,8 @@ pub struct Round {
     prior: Arc<Board>,
     count: u32,
     tallies: Box<[Tally]>,
+    /// Who served when it began; a round in which all failed gives it back its place.
+    began: Option<usize>,
     /// Who serves while the round runs.
     serving: Option<usize>,
     /// Whether a success of this round already chose the one that serves (only in the first round).
@@ -64,7 +66,7 @@ impl Round {
     pub fn begin(prior: Arc<Board>, count: u32) -> Self {
         let tallies = vec![Tally::default(); prior.members.len()].into();
         let serving = prior.serving().or_else(|| (!prior.members.is_empty()).then_some(0));
-        Self { count: count.max(1), tallies, serving, settled: prior.round > 0, prior }
+        Self { count: count.max(1), tallies, began: serving, serving, settled: prior.round > 0, prior }
     }
 
     /// The number of this round, counted from 1.
@@ -111,8 +113,10 @@ impl Round {
     #[must_use]
     pub fn close(self) -> Verdict {
         let members: Box<[State]> = (0..self.tallies.len()).map(|at| self.state(at)).collect();
-        let ranking = ranking(&members, self.serving);
-        let reason = reason(&members, &ranking, self.serving);
+        // Moves within the first round that no success stood behind were guesses: with all failed they count for nothing.
+        let keeps = if members.iter().any(|state| state.life.usable()) { self.serving } else { self.began };
+        let ranking = ranking(&members, keeps);
+        let reason = reason(&members, &ranking, keeps);
         let last_up = ranking.iter().copied().find(|&at| members[at].life == Life::Up).or(self.prior.last_up);
         let board = Board { round: self.number(), members, ranking, last_up };
         Verdict { was: self.serving, reason, first: self.prior.round == 0, board: Arc::new(board) }

@@ -4,7 +4,7 @@
 use crate::addr::Tag;
 use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 
-use super::balancer::{ProbeKind, Strategy};
+use super::balancer::Strategy;
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::matcher::{DomainRule, IpRules, IpSet};
@@ -40,10 +40,6 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
             Strategy::LeastPing(_) | Strategy::LeastLoad(_) | Strategy::Hrw(_) | Strategy::Adaptive(_)
         ) {
             let what = format!("balancer {}: the strategy {name} is read but cannot run yet", balancer.tag);
-            say(&balancer.at, Kind::NotBuilt, what);
-        }
-        if balancer.probe.is_some_and(|probe| probe.kind == ProbeKind::Http) {
-            let what = format!("balancer {}: probes by HTTP are read but cannot run yet", balancer.tag);
             say(&balancer.at, Kind::NotBuilt, what);
         }
     }

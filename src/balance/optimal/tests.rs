@@ -140,6 +140,11 @@ fn o12_before_any_result_the_first_of_the_list_serves() {
     let mut round = Round::begin(fresh(&[100, 900, 100]), 1);
     let moved = round.record(0, failed()).map(|verdict| (verdict.board.serving(), verdict.reason));
     assert_eq!(moved, Some((Some(1), Reason::FirstFailed)), "known to have failed, it waits for the round's end");
+    // O11 for the first round: with all failed, nobody has earned the place of the first.
+    round.record(1, failed());
+    round.record(2, failed());
+    let end = round.close();
+    assert_eq!((end.board.serving(), end.reason), (Some(0), Reason::AllZero));
 }
 
 #[test]
