@@ -47,13 +47,14 @@ pub fn classify(loaded: &Loaded, changes: &[Change]) -> Vec<KeyReport> {
     for mark in &loaded.marks {
         marks.insert(mark.span, mark.clone());
     }
-    for change in changes {
-        if let Some(span) = change.span {
-            let mark = Mark { span, path: String::new(), class: change.class, why: change.why.clone() };
-            marks.insert(span, mark);
-        }
-    }
-    let mut walk = Walk { sources: &loaded.sources, marks: &marks, path: String::new(), keys: vec![] };
+    let changes: HashMap<Span, Mark> = changes
+        .iter()
+        .filter_map(|change| {
+            let mark = Mark { span: change.span?, path: String::new(), class: change.class, why: change.why.clone() };
+            Some((mark.span, mark))
+        })
+        .collect();
+    let mut walk = Walk { sources: &loaded.sources, marks: &marks, changes: &changes, path: String::new(), keys: vec![] };
     for file in &loaded.sources.files {
         if let Some(tree) = &file.tree {
             walk.node(tree, None, false);
@@ -99,6 +100,8 @@ pub fn usual(class: Class) -> &'static str {
 struct Walk<'l> {
     sources: &'l Sources,
     marks: &'l HashMap<Span, Mark>,
+    /// What settling changed; said of an item that was read well, so it goes before the marks of its keys.
+    changes: &'l HashMap<Span, Mark>,
     path: String,
     keys: Vec<KeyReport>,
 }
@@ -107,7 +110,12 @@ impl Walk<'_> {
     /// `above` is the mark of the nearest table or list around that has one.
     fn node(&mut self, node: &Node, above: Option<(&Mark, usize)>, quiet: bool) {
         let before = self.path.len();
-        let around = self.marks.get(&node.span).map(|mark| (mark, before)).or(above);
+        let changed = self.changes.get(&node.span);
+        if let Some(mark) = changed.filter(|mark| mark.class == Class::Dropped) {
+            return self.dropped(node, mark, quiet);
+        }
+        let own = changed.filter(|_| node.map().is_none()).or_else(|| self.marks.get(&node.span));
+        let around = own.map(|mark| (mark, before)).or(above);
         match &node.value {
             Value::Map(entries) if !entries.is_empty() => {
                 for entry in entries {
@@ -116,7 +124,13 @@ impl Walk<'_> {
                     }
                     self.path.push_str(&entry.key);
                     let note = entry.key.starts_with(['_', '$']) || entry.key.eq_ignore_ascii_case("remarks");
-                    self.node(&entry.node, around, quiet || note);
+                    match changed {
+                        // An item that changed has another name now.
+                        Some(mark) if entry.key.eq_ignore_ascii_case("tag") => {
+                            self.leaf(&entry.node, Some((mark, self.path.len())), quiet);
+                        }
+                        _ => self.node(&entry.node, around, quiet || note),
+                    }
                     self.path.truncate(before);
                 }
             }
@@ -132,6 +146,14 @@ impl Walk<'_> {
             }
             _ => self.leaf(node, around, quiet),
         }
+    }
+
+    /// An item of which nothing is left, whatever its keys were read as.
+    fn dropped(&mut self, node: &Node, mark: &Mark, quiet: bool) {
+        let (none, before) = (HashMap::new(), self.path.clone());
+        let mut inner = Walk { sources: self.sources, marks: &none, changes: &none, path: before, keys: vec![] };
+        inner.node(node, Some((mark, self.path.len())), quiet);
+        self.keys.append(&mut inner.keys);
     }
 
     fn leaf(&mut self, node: &Node, mark: Option<(&Mark, usize)>, quiet: bool) {

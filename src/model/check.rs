@@ -200,7 +200,8 @@ impl Linker<'_> {
             members.sort_by(|a, b| a.tag.cmp(&b.tag));
             members.dedup_by(|a, b| a.tag == b.tag);
         }
-        if members.is_empty() && !balancer.members.is_empty() && !self.failed_here(balancer) {
+        // What an exact member is not was told at its own place.
+        if members.is_empty() && !balancer.members.is_empty() && prefixed && !self.failed_here(balancer) {
             let message = format!(
                 "balancer {}: nothing it selects exists: its flows go to its fallback, else they are closed",
                 balancer.tag
