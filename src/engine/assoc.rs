@@ -35,17 +35,7 @@ const LINKS: usize = 64;
 pub(super) async fn run(house: House, flow: Flow, client: BoxPackets, end: &CancellationToken) {
     let id = flow.id;
     let idle = house.snapshot.levels.of(flow.level).idle;
-    let mut association = Association {
-        house,
-        flow,
-        client,
-        ways: HashMap::new(),
-        deciding: Vec::new(),
-        links: Vec::new(),
-        answer: None,
-        buf: BytesMut::new(),
-        moved: false,
-    };
+    let mut association = Association::new(house, flow, client);
     let timer = pin!(sleep(idle.unwrap_or_default()));
     let cancelled = pin!(end.cancelled());
     let mut watch = Watch::new(timer, cancelled, idle);
@@ -113,6 +103,20 @@ const UNDECIDED: usize = 8;
 const TURNS: usize = 64;
 
 impl Association {
+    fn new(house: House, flow: Flow, client: BoxPackets) -> Self {
+        Self {
+            house,
+            flow,
+            client,
+            ways: HashMap::new(),
+            deciding: Vec::new(),
+            links: Vec::new(),
+            answer: None,
+            buf: BytesMut::new(),
+            moved: false,
+        }
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<FlowEnd> {
         for _ in 0..TURNS {
             let sent = self.poll_client(cx);
@@ -287,3 +291,7 @@ fn ended(error: io::Error) -> FlowEnd {
         FlowEnd::Broken { side: Side::Client, source: error }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

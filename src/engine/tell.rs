@@ -18,7 +18,7 @@ pub(super) fn accepted(snapshot: &Snapshot, flow: &Flow, because: Because, choic
     }
     tracing::info!(
         target: "access",
-        from = %Source(flow),
+        from = %flow.source,
         verdict = "accepted",
         to = %Asked(flow),
         inbound = flow.inbound.as_str(),
@@ -70,15 +70,6 @@ impl fmt::Display for Headed<'_> {
             },
             None => Ok(()),
         }
-    }
-}
-
-/// The client's address; clients on Unix sockets have none, and Xray writes zeros for them.
-struct Source<'a>(&'a Flow);
-
-impl fmt::Display for Source<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.source.fmt(f)
     }
 }
 

@@ -192,12 +192,22 @@ fn no_v6(error: &io::Error) -> bool {
 }
 
 fn prepared(domain: Domain, kind: Type, options: &SocketOptions) -> io::Result<Socket> {
-    let socket = Socket::new(domain, kind, protocol(kind, options))?;
-    socket.set_nonblocking(true)?;
+    let socket = unblocking(domain, kind, protocol(kind, options))?;
     if kind == Type::STREAM {
         stream_options(&socket, options)?;
     }
     platform_options(&socket, domain, options)?;
+    Ok(socket)
+}
+
+/// A socket that never blocks, by one call where the kernel has one: every dial pays for it.
+fn unblocking(domain: Domain, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let socket = Socket::new(domain, kind.nonblocking(), protocol)?;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let socket = Socket::new(domain, kind, protocol)?;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    socket.set_nonblocking(true)?;
     Ok(socket)
 }
 
