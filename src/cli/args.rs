@@ -54,7 +54,7 @@ Examples:
   etemenanki schema toml > etemenanki.schema.json  of our own TOML
   etemenanki schema check config.json              hold a file against its schema
 
-Exit status: 0 valid, 23 not valid or not to be read.";
+Exit status: 0 valid, 1 cannot be read, 23 not valid.";
 
 /// A proxy engine that runs Xray's JSON configs and its own TOML, and serves every flow through the best member
 #[derive(Debug, Parser)]

@@ -1,6 +1,6 @@
 //! The only place where the parts meet: snapshots, dispatch, associations, tasks.
 //!
-//! A config becomes a [`Snapshot`](snapshot), which never changes; every flow runs on the one it began with. Inbounds
+//! A config becomes a snapshot, which never changes; every flow runs on the one it began with. Inbounds
 //! deliver to a `door`, which looks at the first bytes if it was told to, lets the rules and balancers choose, dials, and
 //! leaves the flow to the relay. What is needed only until then is let go of before: an idle tunnel is a small future.
 

@@ -333,8 +333,8 @@ proptest::proptest! {
         proptest::prop_assert!(loaded.draft.is_some() || loaded.failed());
         loaded.link();
         for problem in &loaded.problems {
-            headline(&loaded.sources, problem);
+            let _ = headline(&loaded.sources, problem);
         }
-        render(&loaded.sources, &loaded.problems, Colour::Ansi);
+        let _ = render(&loaded.sources, &loaded.problems, Colour::Ansi);
     }
 }
