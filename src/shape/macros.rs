@@ -2,7 +2,7 @@
 
 /// Declares a settings struct.
 ///
-/// ```ignore
+/// ```text
 /// record! {
 ///     /// What it is.
 ///     pub struct WebSocket {
@@ -163,7 +163,7 @@ macro_rules! record {
 
 /// Declares an enumeration of words. The first variant is the default.
 ///
-/// ```ignore
+/// ```text
 /// words! {
 ///     /// Which family to use.
 ///     pub enum Family(fold) {
