@@ -54,7 +54,8 @@ pub fn classify(loaded: &Loaded, changes: &[Change]) -> Vec<KeyReport> {
             Some((mark.span, mark))
         })
         .collect();
-    let mut walk = Walk { sources: &loaded.sources, marks: &marks, changes: &changes, path: String::new(), keys: vec![] };
+    let mut walk =
+        Walk { sources: &loaded.sources, marks: &marks, changes: &changes, path: String::new(), keys: vec![] };
     for file in &loaded.sources.files {
         if let Some(tree) = &file.tree {
             walk.node(tree, None, false);

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod every_key;
+mod hints;
 mod samples;
 
 use std::collections::BTreeSet;
@@ -109,4 +111,13 @@ fn every_key_of_a_schema_is_asked_for_and_every_key_asked_for_is_in_it() {
         let hidden = differ(&asked, &known(2));
         assert!(hidden.is_empty(), "{format:?}: asked for, not in the schema:\n{}", hidden.join("\n"));
     }
+}
+
+#[test]
+fn every_key_counts_or_says_why_not() {
+    let found = every_key::try_all(&schema::xray());
+    assert!(found.faults.is_empty(), "{} faults:\n{}", found.faults.len(), found.faults.join("\n"));
+    let dropped = found.keys.values().filter(|fate| matches!(fate, every_key::Fate::Dropped(_))).count();
+    println!("{} keys carried, {dropped} read and not carried", found.keys.len() - dropped);
+    assert!(found.keys.len() > 600, "only {} keys", found.keys.len());
 }

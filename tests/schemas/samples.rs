@@ -234,7 +234,7 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
 }
 
 /// `if` a key has a word, `then` a schema holds: key, word, schema.
-fn branches(schema: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
+pub fn branches(schema: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
     schema.get("allOf").and_then(Value::as_array).into_iter().flatten().filter_map(|part| {
         let (key, condition) = part.get("if")?.get("properties")?.as_object()?.iter().next()?;
         let words = condition.get("examples").or_else(|| condition.get("enum"))?.as_array()?;
