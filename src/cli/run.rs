@@ -44,7 +44,7 @@ pub fn run(args: &Run) -> Exit {
     match config.filter(|_| !loaded.failed()) {
         None => refuse(&loaded, args.test),
         Some(config) if args.test => test(&loaded, &config),
-        Some(config) => start(&loaded, config),
+        Some(config) => start(loaded, config),
     }
 }
 
@@ -108,8 +108,8 @@ fn test(loaded: &Loaded, config: &Config) -> Exit {
 }
 
 /// Opens the logs, says there what was found in the configuration, and runs it.
-fn start(loaded: &Loaded, config: Config) -> Exit {
-    let wording = wording(loaded);
+fn start(loaded: Loaded, config: Config) -> Exit {
+    let wording = wording(&loaded);
     let telemetry = match Setup::of(&config.log).and_then(|setup| Telemetry::start(&setup)) {
         Ok(telemetry) => telemetry,
         Err(error) => {
@@ -126,7 +126,9 @@ fn start(loaded: &Loaded, config: Config) -> Exit {
             _ => tracing::warn!(target: "core", "{line}"),
         }
     }
-    let ended = serve::until_told(&config, wording);
+    // Texts, trees and places of a large configuration weigh more than what runs of it.
+    drop(loaded);
+    let ended = serve::until_told(config, wording);
     // What the log still has comes before the reason, which must be the last line.
     drop(telemetry);
     match ended {

@@ -27,8 +27,9 @@ pub enum StartError {
 const LAST: Duration = Duration::from_millis(100);
 
 /// Runs the configuration until TERM or INT.
-pub fn until_told(config: &Config, wording: Wording) -> Result<(), StartError> {
-    let engine = Engine::new(config)?;
+pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
+    let engine = Engine::new(&config)?;
+    drop(config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let told = told()?;

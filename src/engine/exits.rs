@@ -3,7 +3,7 @@
 use crate::addr::OutboundId;
 use crate::model::fields::DomainStrategy;
 use crate::model::outbound::{Outbound as Written, OutboundKind, SendThrough as WrittenThrough};
-use crate::model::protocol::{Answer as WrittenAnswer, FinalAction, Freedom as WrittenFreedom, SocksVersion};
+use crate::model::protocol::{Answer as WrittenAnswer, Freedom as WrittenFreedom, SocksVersion};
 use crate::model::server::Server as WrittenServer;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
@@ -87,7 +87,7 @@ fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId
     if freedom.fragment.is_some() || !freedom.noises.is_empty() {
         return Err("fragment and noises are not built yet".into());
     }
-    if freedom.final_rules.iter().any(|rule| rule.action == FinalAction::Block) {
+    if freedom.blocks() {
         return Err("finalRules that block are not built yet".into());
     }
     let redirect = freedom

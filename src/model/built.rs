@@ -9,11 +9,11 @@ use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::matcher::{DomainRule, IpRules, IpSet};
 use super::outbound::{Outbound, OutboundKind, SendThrough};
-use super::protocol::FinalAction;
 use super::routing::Rule;
 use super::services::Services;
+use super::sniffing::{Sniffer, Sniffing};
 use super::sockopt::Tproxy;
-use stream::{Part, refuse};
+use stream::{Part, refuse, skip};
 
 mod stream;
 
@@ -51,6 +51,11 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
             say(&rule.at, Kind::Skipped, format!("rules[{n}]: its webhook is not called yet"));
         }
     }
+    let hosts = draft.dns.iter().flat_map(|dns| &dns.hosts.0);
+    if hosts.filter(|(rule, _)| matches!(rule, DomainRule::List(_))).count() > 0 {
+        let what = "a list of a geodata file in dns.hosts is read but cannot run yet".into();
+        say(&Spot::default(), Kind::NotBuilt, what);
+    }
     for part in sections(draft) {
         say(&Spot::default(), Kind::Skipped, format!("{part} is read but not run yet: it is skipped"));
     }
@@ -85,22 +90,49 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
         }
         other => parts.push(refuse(format!("the protocol {}", other.word(Dialect::Json)))),
     }
+    parts.extend(sniffing_parts(&inbound.sniffing));
     parts.extend(stream::parts(&inbound.stream));
     parts
+}
+
+/// What sniffing cannot do. What it does not find costs a name; an exclusion that is not kept would dial another target.
+fn sniffing_parts(sniffing: &Sniffing) -> Vec<Part> {
+    let mut parts = vec![];
+    if !sniffing.enabled {
+        return parts;
+    }
+    let names = sniffing.domains_excluded.0.iter().any(|d| matches!(d, DomainRule::List(_)));
+    if names || lists(&sniffing.ips_excluded) {
+        parts.push(refuse("a list of a geodata file in sniffing"));
+    }
+    for (sniffer, name) in [(Sniffer::Quic, "quic"), (Sniffer::FakeDns, "fakedns")] {
+        if sniffing.dest_override.contains(&sniffer) {
+            parts.push(skip(format!("sniffing of {name}")));
+        }
+    }
+    parts
+}
+
+fn lists(rules: &IpRules) -> bool {
+    rules.0.iter().any(|rule| matches!(rule.set, IpSet::List(_)))
 }
 
 fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
     let mut parts = vec![];
     match &outbound.kind {
         // Carrier and security mean nothing to kinds that have no server (Xray ignores them too).
-        OutboundKind::Blackhole(_) | OutboundKind::Loopback(_) => {}
+        OutboundKind::Blackhole(_) => {}
+        OutboundKind::Loopback(loopback) => {
+            if loopback.sniffing.enabled {
+                parts.push(skip("its own sniffing"));
+            }
+        }
         OutboundKind::Freedom(freedom) => {
-            let blocks = freedom.final_rules.iter().any(|rule| rule.action == FinalAction::Block)
-                && freedom.final_rules.first().is_some_and(|first| !first.allows_all());
             let unbuilt = [
+                (outbound.chained().is_some(), "dialling targets directly through another outbound"),
                 (freedom.fragment.is_some(), "fragment"),
                 (!freedom.noises.is_empty(), "noises"),
-                (blocks, "a finalRules entry that blocks"),
+                (freedom.blocks(), "a finalRules entry that blocks"),
             ];
             parts.extend(unbuilt.iter().filter(|(there, _)| *there).map(|(_, name)| refuse(*name)));
             parts.extend(stream::socket_parts(&outbound.stream.sockopt));
@@ -123,7 +155,6 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
 
 fn rule_parts(rule: &Rule) -> Vec<&'static str> {
     let when = &rule.when;
-    let lists = |rules: &IpRules| rules.0.iter().any(|r| matches!(r.set, IpSet::List(_)));
     let mut parts = vec![];
     if when.domain.0.iter().any(|d| matches!(d, DomainRule::List(_))) {
         parts.push("a list of domains from a geodata file");

@@ -34,6 +34,13 @@ crate::record! {
 }
 
 impl Freedom {
+    /// Whether any target may be refused.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        let mut counting = self.final_rules.iter().take_while(|rule| !rule.allows_all());
+        counting.any(|rule| rule.action == FinalAction::Block)
+    }
+
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         if let Some(old) = table.take(cx, Key::json(&["noise"])) {
             cx.key(&old.key, |cx| {
