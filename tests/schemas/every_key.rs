@@ -34,8 +34,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("vnext[].users[].reverse", "refused there, as by Xray; beside `address` it is carried"),
     ("browserForwarder", "there is no browser forwarder"),
     ("services", "`api` and `metrics` say the same"),
-    ("outbounds[].settings.version", "the protocol has one version"),
-    ("inbounds[].settings.version", "the protocol has one version"),
+    ("outbounds[hysteria].settings.version", "the protocol has one version"),
+    ("inbounds[hysteria].settings.version", "the protocol has one version"),
     ("hysteriaSettings.version", "the protocol has one version"),
 ];
 
@@ -108,7 +108,7 @@ impl<'s> Walk<'s> {
                     outer(object)
                 });
                 let unnamed = if record == "Outbound" { "outbound" } else { "" };
-                self.nested(shape, unnamed, branch, &format!("{path}.{key}"), &inner);
+                self.nested(shape, unnamed, branch, &format!("{}.{key}", of_kind(path, branch)), &inner);
             }
         }
     }
@@ -140,9 +140,9 @@ impl<'s> Walk<'s> {
         let kinds = properties.get("type").and_then(|t| first_word(t));
         match (kinds, properties.get("settings")) {
             (Some(kind), Some(settings)) => {
-                let outer = wrap.clone();
+                let (outer, place) = (wrap.clone(), format!("{}.settings", of_kind(path, &kind)));
                 let inner: Wrap = Rc::new(move |value| outer(json!({ "type": kind, "settings": value })));
-                self.nested(settings, "", "", &format!("{path}.settings"), &inner);
+                self.nested(settings, "", "", &place, &inner);
             }
             _ if !unnamed.is_empty() => self.later(shape, unnamed, word, path, wrap),
             _ => {}
@@ -151,8 +151,7 @@ impl<'s> Walk<'s> {
 
     #[allow(clippy::too_many_arguments)]
     fn key(&mut self, record: &str, word: &str, start: &Value, key: &str, shape: &Value, path: &str, wrap: &Wrap) {
-        let why = without_effect(shape)
-            .or_else(|| ELSEWHERE.iter().find(|(end, _)| path.ends_with(end)).map(|(_, why)| (*why).to_owned()));
+        let why = without_effect(shape).or_else(|| elsewhere(path));
         if let Some(why) = why {
             self.found.keys.insert(path.to_owned(), Fate::Dropped(why));
             return;
@@ -238,6 +237,17 @@ fn leaves(plain: &Plain, path: &str, out: &mut BTreeSet<String>) {
             out.insert(format!("{path}={other:?}"));
         }
     }
+}
+
+/// Why a key is not carried by itself; entries with a point are ends of paths.
+fn elsewhere(path: &str) -> Option<String> {
+    let fits = |end: &str| path == end || (end.contains('.') && path.ends_with(end));
+    ELSEWHERE.iter().find(|(end, _)| fits(end)).map(|(_, why)| (*why).to_owned())
+}
+
+/// A path that says of which kind an item is: `inbounds[socks]`, `strategy(hrw)`.
+fn of_kind(path: &str, word: &str) -> String {
+    path.strip_suffix("[]").map_or_else(|| format!("{path}({word})"), |list| format!("{list}[{word}]"))
 }
 
 fn extend(object: &mut Value, more: Value) {

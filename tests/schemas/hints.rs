@@ -63,7 +63,7 @@ pub fn base(record: &str, word: &str) -> Value {
         ("Api" | "Metrics", _) => json!({ "tag": "a" }),
         ("BurstObservatory", _) => json!({ "pingConfig": {}, "subjectSelector": ["t"] }),
         ("Observatory", _) => json!({ "subjectSelector": ["t"] }),
-        ("DnsServerSpec", _) => json!({ "address": "192.0.2.1" }),
+        ("DnsServerSpec", _) => json!({ "address": "192.0.2.1", "tag": "x" }),
         ("FakePool", _) => json!({ "ipPool": "10.0.0.0/8", "poolSize": 9 }),
         ("GeodataAsset", _) => json!({ "url": "https://a.example/f", "file": "f" }),
         ("Xmc", _) => json!({}),

@@ -1,11 +1,13 @@
 //! The shipped schemas: made from the records, and held against the readers in both directions.
 //!
-//! `UPDATE_SCHEMAS=1 cargo test --test schemas` writes `schemas/*.json` and `docs/toml.md` anew.
+//! `UPDATE_SCHEMAS=1 cargo test --test schemas` writes `schemas/*.json`, `docs/toml.md` and `MIGRATION.md` anew.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod docs;
 mod every_key;
 mod hints;
+mod migration;
 mod samples;
 
 use std::collections::BTreeSet;
@@ -14,6 +16,13 @@ use std::path::Path;
 use etemenanki::frontend::{Format, Options, Source, load_watched, schema};
 use samples::{Known, Samples};
 use serde_json::Value;
+
+/// The same for a file whose lower part, below a mark, is made.
+fn committed_below(name: &str, mark: &str, text: &str) {
+    let there = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    let (by_hand, _) = there.split_once(mark).unwrap_or_else(|| panic!("{name} has no line {mark}"));
+    committed(name, &format!("{by_hand}{mark}\n{text}"));
+}
 
 /// Compares a committed file with what the code makes, or writes it.
 fn committed(name: &str, text: &str) {
@@ -30,6 +39,11 @@ fn committed(name: &str, text: &str) {
 fn committed_schemas_are_those_of_the_records() {
     committed("schemas/xray.schema.json", &schema::text(&schema::xray()));
     committed("schemas/etemenanki.schema.json", &schema::text(&schema::toml()));
+}
+
+#[test]
+fn the_reference_of_toml_is_that_of_the_schema() {
+    committed_below("docs/toml.md", docs::MARK, &docs::reference(&schema::toml()));
 }
 
 #[test]
@@ -120,4 +134,5 @@ fn every_key_counts_or_says_why_not() {
     let dropped = found.keys.values().filter(|fate| matches!(fate, every_key::Fate::Dropped(_))).count();
     println!("{} keys carried, {dropped} read and not carried", found.keys.len() - dropped);
     assert!(found.keys.len() > 600, "only {} keys", found.keys.len());
+    committed_below("MIGRATION.md", migration::MARK, &migration::tables(&found));
 }
