@@ -61,6 +61,7 @@ impl Http {
                 Ok(asked) => asked,
                 Err((status, fault)) => {
                     write(&mut io, &refusal(status), common.handshake).await?;
+                    linger(&mut io).await;
                     return Err(fault);
                 }
             };
@@ -104,6 +105,7 @@ impl Http {
         };
         if let Some(status) = status {
             write(io, &refusal(status), common.handshake).await?;
+            linger(io).await;
         }
         Ok(read?)
     }

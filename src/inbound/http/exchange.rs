@@ -206,11 +206,11 @@ where
         if held.is_empty() && !more(client, held).await? {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
-        let here = body.advance(held)?;
-        if origin.write_all(&held[..here]).await.is_err() {
+        // Taken before it is sent: what fails to leave must not be read as the client's next request.
+        let here = held.split_to(body.advance(held)?);
+        if origin.write_all(&here).await.is_err() {
             return Ok(());
         }
-        held.advance(here);
     }
     Ok(())
 }

@@ -141,3 +141,16 @@ async fn a_slow_head_and_a_silent_kept_connection_end() {
     answer(&mut io, "x").await;
     assert!(matches!(task.await.unwrap(), Ok(Accepted::Served)));
 }
+
+/// Closing at once would reset the connection of a client that is still sending, and take the answer along.
+#[tokio::test]
+async fn a_refused_client_may_finish_what_it_says() {
+    for ask in ["POST /x HTTP/1.1\r\nContent-Length: 4\r\n\r\n", "nonsense\r\n\r\n"] {
+        let (mut client, _, task) = start(open());
+        client.write_all(ask.as_bytes()).await.unwrap();
+        assert!(until(&mut client, "\r\n\r\n").await.starts_with("HTTP/1.1 400 "));
+        client.write_all(b"rest").await.unwrap();
+        drop(client);
+        assert!(task.await.unwrap().is_err());
+    }
+}

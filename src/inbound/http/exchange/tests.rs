@@ -157,3 +157,25 @@ async fn a_change_of_protocol_leaves_a_tunnel() {
     let (after, _) = play(exchange(ask), client, origin).await;
     assert!(matches!(after, Ok(After::Tunnel(early)) if &early[..] == b"early"));
 }
+
+/// The rest of a body that the origin did not take must not be read as the client's next request.
+#[tokio::test]
+async fn a_body_that_nobody_took_is_not_the_next_request() {
+    // Which side is looked at first is chance.
+    for _ in 0..64 {
+        let (mut near_client, mut client) = duplex(1024);
+        let (mut near_origin, mut origin) = duplex(1024);
+        let mut held = BytesMut::new();
+        let exchange = exchange("POST http://a.example/x HTTP/1.1\nContent-Length: 5\n\n");
+        let script = async move {
+            let mut head = [0; 512];
+            assert!(origin.read(&mut head).await.unwrap() > 0);
+            say(&mut origin, "HTTP/1.1 200 OK\nContent-Length: 2\n\nok").await;
+            drop(origin);
+            client.write_all(b"GET /").await.unwrap();
+            client
+        };
+        let (after, _client) = tokio::join!(exchange.run(&mut near_client, &mut held, &mut near_origin), script);
+        assert!(!matches!(after, Ok(After::Keep)) || held.is_empty(), "{held:?}");
+    }
+}
