@@ -77,9 +77,9 @@ impl Accept for UnixListener {
     }
 }
 
-/// Accepts until the token falls and gives every connection to `take`, which must not block. When files or memory run out
-/// it waits, longer each time up to a second, and goes on as soon as there are some again: an accept loop neither spins
-/// nor ends because of a full table.
+/// Accepts until the token falls and gives every connection to `take`, which must not block. When files or memory run out,
+/// or the socket only fails, it waits, longer each time up to a second, and goes on as soon as it can: an accept loop
+/// neither spins nor ends.
 pub async fn accept_all<L: Accept>(
     mut listener: L,
     token: &CancellationToken,
@@ -101,7 +101,9 @@ pub async fn accept_all<L: Accept>(
                 }
                 take(connection, from);
             }
-            Err(error) if exhausted(&error) => {
+            // The client gave up while it waited; that says nothing of the next one.
+            Err(error) if is_lost(&error) => tracing::debug!(%error, "a connection was lost before it was accepted"),
+            Err(error) => {
                 if pause == FIRST_PAUSE {
                     tracing::warn!(%error, "cannot accept connections; trying on");
                 }
@@ -111,8 +113,6 @@ pub async fn accept_all<L: Accept>(
                 }
                 pause = (pause * 2).min(LAST_PAUSE);
             }
-            // The client gave up while it waited; that says nothing of the next one.
-            Err(error) => tracing::debug!(%error, "a connection was lost before it was accepted"),
         }
     }
 }
@@ -120,9 +120,25 @@ pub async fn accept_all<L: Accept>(
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The address as IPv4 if it is one in IPv6 clothing, which a listener for both families reports.
+/// The address as IPv4 if it is one in IPv6 clothing, which a listener for both families reports. Others stay whole: one
+/// of a single link leads nowhere without its scope.
 pub(super) fn canonical(at: SocketAddr) -> SocketAddr {
-    SocketAddr::new(at.ip().to_canonical(), at.port())
+    let ip = at.ip().to_canonical();
+    if ip.is_ipv4() { SocketAddr::new(ip, at.port()) } else { at }
+}
+
+/// Errors of the accepted connection, not of the socket (accept(2) lists them).
+fn is_lost(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::Interrupted
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::TimedOut
+    )
 }
 
 fn exhausted(error: &io::Error) -> bool {
@@ -264,5 +280,23 @@ mod tests {
         assert_eq!(taken[0], (1, Duration::ZERO));
         assert_eq!(taken[1].0, 2);
         assert!(taken[1].1 >= Duration::from_millis(70), "waited only {:?}", taken[1].1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_socket_that_only_fails_does_not_spin() {
+        let broken = || Err(io::Error::from_raw_os_error(rustix::io::Errno::INVAL.raw_os_error()));
+        let token = CancellationToken::new();
+        let script = Scripted([broken(), broken(), broken(), Ok(1)].into(), token.clone());
+        let begun = Instant::now();
+        let mut taken = None;
+        accept_all(script, &token, |_, _| taken = Some(begun.elapsed())).await;
+        assert!(taken >= Some(Duration::from_millis(70)), "{taken:?}");
+    }
+
+    #[test]
+    fn a_scope_survives() {
+        let link_local: SocketAddr = "[fe80::1%7]:53".parse().unwrap();
+        assert_eq!(canonical(link_local), link_local);
+        assert_eq!(canonical("[::ffff:10.0.0.1]:53".parse().unwrap()), "10.0.0.1:53".parse().unwrap());
     }
 }

@@ -45,7 +45,8 @@ impl Datagrams {
     }
 
     /// Receives one datagram and appends it to `buf`. It passes through a borrowed buffer, so nobody keeps room for the
-    /// largest datagram while waiting; what is larger than that buffer (32 KiB, beyond any path's packets) is cut.
+    /// largest datagram while waiting; what fills that buffer (32 KiB, beyond any path's packets) may have been cut and is
+    /// dropped.
     ///
     /// # Errors
     /// When the socket is broken. Refusals that earlier datagrams met are skipped.
@@ -54,6 +55,7 @@ impl Datagrams {
         loop {
             let mut read = ReadBuf::new(&mut room);
             match ready!(self.socket.poll_recv_from(cx, &mut read)) {
+                Ok(_) if read.remaining() == 0 => tracing::trace!("a datagram was too large"),
                 Ok(from) => {
                     buf.extend_from_slice(read.filled());
                     return Poll::Ready(Ok(canonical(from)));
@@ -201,5 +203,17 @@ mod tests {
         poll_fn(|cx| hub.poll_send(cx, b"out", from)).await.unwrap();
         let mut room = [0; 8];
         assert_eq!(client.recv(&mut room).await.unwrap(), 3);
+    }
+
+    #[tokio::test]
+    async fn half_a_datagram_is_none() {
+        let hub = Datagrams::bind(([127, 0, 0, 1], 0).into(), &SocketOptions::default()).unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        client.connect(hub.local().unwrap()).await.unwrap();
+        client.send(&[7; 40_000]).await.unwrap();
+        client.send(b"whole").await.unwrap();
+        let mut buf = BytesMut::new();
+        poll_fn(|cx| hub.poll_recv(cx, &mut buf)).await.unwrap();
+        assert_eq!(&buf[..], b"whole");
     }
 }
