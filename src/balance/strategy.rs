@@ -68,7 +68,8 @@ impl Strategy {
             // A board without ranking is one from before the first round: list order.
             Self::Optimal => board.ranking.iter().copied().chain(0..members.len()).find(fit),
             Self::Random => random(members, fit, rng),
-            Self::RoundRobin => turn.next(fit),
+            // Members of weight 0 have no turn, but serve where nobody else can.
+            Self::RoundRobin => turn.next(fit).or_else(|| (0..members.len()).find(fit)),
         }
     }
 
@@ -250,5 +251,16 @@ mod tests {
             assert_eq!(strategy.pick(&m, &board, Ask::UDP, &turn, &mut rng), None);
             assert_eq!(strategy.last_resort(&m, &board, Ask::UDP), None);
         }
+    }
+
+    #[test]
+    fn members_of_weight_0_serve_where_nobody_else_can() {
+        let mut m = members(3);
+        (m[1].weight, m[2].weight) = (0, 0);
+        for strategy in [Strategy::Random, Strategy::RoundRobin] {
+            assert_eq!(picks(strategy, &m, &board(&[Life::Down, Life::Up, Life::Up]), 2), [1, 1], "{strategy:?}");
+        }
+        m[0].weight = 0;
+        assert_eq!(picks(Strategy::RoundRobin, &m, &board(&[Life::Up; 3]), 1), [0]);
     }
 }
