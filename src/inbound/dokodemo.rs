@@ -40,8 +40,9 @@ impl Dokodemo {
             };
         }
         let loopback = || -> Host {
-            let ip =
-                if visitor.local.is_ipv4() { IpAddr::from(Ipv4Addr::LOCALHOST) } else { Ipv6Addr::LOCALHOST.into() };
+            // A UDP socket for both families is bound to `[::]` and says nothing of the client's.
+            let at = if visitor.local.ip().is_unspecified() { visitor.source } else { visitor.local };
+            let ip = if at.is_ipv4() { IpAddr::from(Ipv4Addr::LOCALHOST) } else { Ipv6Addr::LOCALHOST.into() };
             ip.into()
         };
         let (host, port) = self.by_port.get(&visitor.local.port()).cloned().unwrap_or_default();
@@ -122,5 +123,11 @@ mod tests {
         assert_eq!(led(&door, "10.0.0.1:12345", None), "a connection that was not redirected");
         door.host = Host::parse("a.example").ok();
         assert_eq!(led(&door, "10.0.0.1:12345", None), "a.example:12345");
+    }
+
+    /// A socket for both families is bound to `[::]`, whoever comes.
+    #[test]
+    fn a_wildcard_says_nothing_of_the_family() {
+        assert_eq!(led(&Dokodemo::default(), "[::]:53", None), "127.0.0.1:53");
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::task::{Context, Poll};
 
 use tokio::net::{UnixListener, UnixStream};
@@ -62,12 +62,15 @@ impl fmt::Display for UnixPlace {
     }
 }
 
-/// A listener that removes its file when it ends.
+/// A listener that removes its file when it ends, unless another process has put its own there meanwhile.
 #[derive(Debug)]
 pub(super) struct Listener {
     inner: UnixListener,
-    file: Option<PathBuf>,
+    file: Option<(PathBuf, Identity)>,
 }
+
+/// Device and inode of a file.
+type Identity = (u64, u64);
 
 /// Opens a place. A file that an earlier process left is replaced; one that somebody still listens at is not.
 pub(super) fn listen(place: &UnixPlace) -> io::Result<Listener> {
@@ -83,11 +86,13 @@ pub(super) fn listen(place: &UnixPlace) -> io::Result<Listener> {
             if let Some(mode) = mode {
                 std::fs::set_permissions(path, PermissionsExt::from_mode(*mode))?;
             }
-            Ok(Listener { inner, file: Some(path.clone()) })
+            let file = identity(path).map(|identity| (path.clone(), identity));
+            Ok(Listener { inner, file })
         }
         UnixPlace::Abstract { name, padded } => {
             let mut name = name.as_bytes().to_vec();
-            if *padded {
+            // A longer one is refused below, not cut.
+            if *padded && name.len() < PATH {
                 name.resize(PATH, 0);
             }
             abstract_listener(&name).map(|inner| Listener { inner, file: None })
@@ -110,7 +115,7 @@ fn abstract_listener(_: &[u8]) -> io::Result<UnixListener> {
 }
 
 /// Whether the file is a socket at which nobody listens.
-fn is_left(path: &std::path::Path) -> bool {
+fn is_left(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
     let socket = std::fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
     let answer = std::os::unix::net::UnixStream::connect(path);
@@ -127,10 +132,16 @@ impl Accept for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Some(path) = &self.file {
+        if let Some((path, ours)) = &self.file
+            && identity(path).as_ref() == Some(ours)
+        {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    std::fs::symlink_metadata(path).ok().map(|data| (data.dev(), data.ino()))
 }
 
 #[cfg(test)]
@@ -160,5 +171,23 @@ mod tests {
         assert!(!path.exists());
         std::fs::write(&path, "precious").unwrap();
         assert!(listen(&place).is_err() && path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_file_that_somebody_else_made_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let listener = listen(&UnixPlace::File { path: path.clone(), mode: None }).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        drop(listener);
+        assert!(path.exists());
+        drop(other);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_padded_name_is_not_cut() {
+        assert!(listen(&UnixPlace::Abstract { name: "x".repeat(PATH + 1), padded: true }).is_err());
     }
 }
