@@ -1,5 +1,6 @@
 //! Straight to the target.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -120,7 +121,7 @@ impl Freedom {
         if self.redirect == Redirect::default() {
             return Box::new(inner);
         }
-        Box::new(Redirected { inner, redirect: self.redirect.clone(), meant: None })
+        Box::new(Redirected { inner, redirect: self.redirect.clone(), meant: VecDeque::new() })
     }
 }
 
@@ -168,20 +169,30 @@ fn blamed(stage: Stage, error: io::Error) -> DialError {
 struct Redirected<P> {
     inner: P,
     redirect: Redirect,
-    meant: Option<Target>,
+    /// Where datagrams went and where they were meant to go, the newest first.
+    meant: VecDeque<(Target, Target)>,
 }
+
+/// Targets of one association whose answers are told apart.
+const MEANT: usize = 64;
 
 impl<P: Packets> Packets for Redirected<P> {
     fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
         let from = ready!(self.inner.poll_recv(cx, buf))?;
-        Poll::Ready(Ok(self.meant.clone().unwrap_or(from)))
+        // What comes from elsewhere (a name was resolved on the way) counts as an answer to what was sent last.
+        let meant = self.meant.iter().find(|(went, _)| *went == from).or_else(|| self.meant.front());
+        Poll::Ready(Ok(meant.map_or(from, |(_, meant)| meant.clone())))
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
-        if self.meant.as_ref() != Some(peer) {
-            self.meant = Some(peer.clone());
+        if self.meant.front().is_none_or(|(_, meant)| meant != peer) {
+            let went = self.redirect.apply(peer);
+            self.meant.retain(|(_, meant)| meant != peer);
+            self.meant.truncate(MEANT - 1);
+            self.meant.push_front((went, peer.clone()));
         }
-        self.inner.poll_send(cx, payload, &self.redirect.apply(peer))
+        let Some((went, _)) = self.meant.front() else { return Poll::Ready(Ok(())) };
+        self.inner.poll_send(cx, payload, went)
     }
 }
 

@@ -103,3 +103,25 @@ async fn another_outbound_can_do_the_dialing() {
     assert_eq!((dialed[0].target.to_string().as_str(), dialed[0].hops), ("a.example:8443", 1));
     assert_eq!(dialed[1].network, Network::Udp);
 }
+
+#[tokio::test]
+async fn answers_to_redirected_datagrams_come_from_where_each_was_meant_to_go() {
+    let servers = [UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap()];
+    let redirect = Redirect { host: Host::parse("127.0.0.1").ok(), port: None };
+    let freedom = Freedom { redirect, ..Freedom::default() };
+    let house: Arc<dyn Services> = Arc::new(House::default());
+    let mut way = freedom.associate(&house, &flow("192.0.2.1:9")).await.unwrap();
+    let meant = [0, 1].map(|at| Target::new(Host::parse("192.0.2.1").unwrap(), port_of(&servers[at])));
+    for target in &meant {
+        send(&mut way, b"ask", target).await.unwrap();
+    }
+    for at in [0, 1] {
+        let (_, from) = servers[at].recv_from(&mut [0; 8]).await.unwrap();
+        servers[at].send_to(b"answer", from).await.unwrap();
+        assert_eq!(recv(&mut way, &mut BytesMut::new()).await.unwrap(), meant[at]);
+    }
+}
+
+fn port_of(socket: &UdpSocket) -> u16 {
+    socket.local_addr().unwrap().port()
+}
