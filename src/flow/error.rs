@@ -31,6 +31,13 @@ impl DialError {
         Self::new(stage, Blame::Server, source)
     }
 
+    /// The same with another one to blame for what was laid at the target's door: the target of one dial may be the server
+    /// of another.
+    #[must_use]
+    pub fn instead_of_target(self, blame: Blame) -> Self {
+        if self.blame == Blame::Target { Self { blame, ..self } } else { self }
+    }
+
     /// A failure of the target itself, which no other outbound would mend.
     pub fn target(stage: Stage, source: impl Into<io::Error>) -> Self {
         Self::new(stage, Blame::Target, source)

@@ -164,7 +164,8 @@ impl Socks {
     }
 
     async fn first(&self, cx: &dyn Services, name: &DomainName, port: u16) -> Result<Target, DialError> {
-        let found = self.way.dialer().families().pick(&cx.resolve(name).await?, port);
+        let found = cx.resolve(name).await.map_err(|error| error.instead_of_target(Blame::Server))?;
+        let found = self.way.dialer().families().pick(&found, port);
         let first = found.first().ok_or_else(|| DialError::server(Stage::Resolve, io::ErrorKind::AddrNotAvailable))?;
         Ok((*first).into())
     }

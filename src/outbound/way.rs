@@ -67,8 +67,7 @@ pub(super) fn hop(flow: &Flow, network: Network, server: &Target) -> Result<Flow
 
 /// What is a target for the outbound in front is the server for the one behind.
 fn behind(error: DialError) -> DialError {
-    let blame = if error.blame == Blame::Target { Blame::Server } else { error.blame };
-    DialError { blame, ..error }
+    error.instead_of_target(Blame::Server)
 }
 
 /// The tunnel, once the first bytes went into it.

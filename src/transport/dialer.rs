@@ -127,7 +127,9 @@ impl Dialer {
         let dialed = match &to.host {
             Host::Ip(ip) => tcp::dial(&[(*ip, to.port).into()], &self.socket, LIMIT).await,
             Host::Domain(name) => {
-                let addresses = self.families.pick(&cx.resolve(name).await?, to.port);
+                // A resolver lays a failure at the door of the name's owner, which here is whoever `blame` names.
+                let found = cx.resolve(name).await.map_err(|error| error.instead_of_target(blame))?;
+                let addresses = self.families.pick(&found, to.port);
                 if addresses.is_empty() {
                     // The name has none of the family that the configuration asks for.
                     return Err(DialError::new(Stage::Resolve, blame, io::ErrorKind::AddrNotAvailable));

@@ -141,3 +141,15 @@ async fn older_versions_carry_streams_alone() {
         assert!(!outbound.carries_datagrams() && outbound.associate(&house, &flow).await.is_err());
     }
 }
+
+/// That a server's name cannot be resolved is the server's failure, not the target's.
+#[tokio::test]
+async fn a_server_whose_name_has_no_address_is_passed_over() {
+    let (listener, at) = bound().await;
+    let server = |address: Target| Server { address, login: Some(("u".to_owned(), "p".to_owned())) };
+    let servers = vec![server("nowhere.example:1080".parse().unwrap()), server(at.into())];
+    let outbound = Socks::new(Dialer::raw(SocketOptions::default(), Families::Any), servers);
+    let (house, flow) = (House::default(), flow("a.example:443"));
+    let (stream, _) = tokio::join!(outbound.connect(&house, &flow, b""), serve(&listener, Reply::Succeeded, at));
+    assert!(stream.is_ok());
+}

@@ -100,7 +100,7 @@ async fn failures_say_stage_and_blame() {
         (error.stage, error.blame)
     };
     assert_eq!(fails(&dialer, "127.0.0.1").await, (Stage::Dial, Blame::Server));
-    assert_eq!(fails(&dialer, "b.example").await, (Stage::Resolve, Blame::Target));
+    assert_eq!(fails(&dialer, "b.example").await, (Stage::Resolve, Blame::Server));
     let v4 = SocketOptions { bind: Some([127, 0, 0, 1].into()), ..SocketOptions::default() };
     assert_eq!(fails(&Dialer::raw(v4, Families::V6Only), "a.example").await, (Stage::Dial, Blame::Us));
 }
