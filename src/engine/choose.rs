@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::shared::Shared;
 use super::snapshot::Snapshot;
-use crate::addr::{OutboundId, Tag};
+use crate::addr::{DomainName, OutboundId, Tag};
 use crate::balance::{Ask, Pick};
 use crate::flow::Flow;
 use crate::model::config::{BalancerId, Dest};
@@ -105,10 +105,10 @@ fn decide(snapshot: &Snapshot, flow: &Flow, resolved: Option<&[IpAddr]>) -> Deci
     })
 }
 
-/// The name that rules see: that of the destination, or one that was found and counts for rules alone.
-fn name_of(flow: &Flow) -> Option<&crate::addr::DomainName> {
-    let sniffed = || flow.sniffed.as_ref().and_then(|sniffed| sniffed.domain.as_ref());
-    flow.destination().host.domain().or_else(sniffed)
+/// The name that rules see: one that was found in the payload, or else that of the destination.
+fn name_of(flow: &Flow) -> Option<&DomainName> {
+    let sniffed = flow.sniffed.as_ref().and_then(|sniffed| sniffed.domain.as_ref());
+    sniffed.or_else(|| flow.destination().host.domain())
 }
 
 /// The outbound that a destination stands for right now.
@@ -167,5 +167,23 @@ impl fmt::Display for Why<'_> {
             Some(group) => write!(f, ", balancer {} ({})", group.balancer.tag(), group.balancer.strategy().as_str()),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::addr::Network;
+    use crate::flow::Sniffed;
+
+    /// With `routeOnly` the target stays, and rules see the name that was found (Xray's `RouteTarget`).
+    #[test]
+    fn rules_see_the_name_that_was_found() {
+        let nowhere = ([0; 4], 0).into();
+        let mut flow = Flow::new("in".into(), Network::Tcp, nowhere, nowhere, "front.example:443".parse().unwrap());
+        assert_eq!(name_of(&flow).unwrap().as_str(), "front.example");
+        flow.sniffed = Some(Sniffed { protocol: "tls", domain: DomainName::new("inner.example").ok() });
+        assert_eq!(name_of(&flow).unwrap().as_str(), "inner.example");
     }
 }

@@ -1,12 +1,13 @@
 //! From the inbounds of a config to those that run.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
-use crate::addr::{Host, Network};
+use crate::addr::{Host, Network, Tag};
 use crate::inbound::{Common, Dokodemo, Http, Inbound, Kind, Mixed, Original, Place, Relay, Socks, UnixPlace, Users};
 use crate::model::fields::Networks;
 use crate::model::inbound::{Inbound as Written, InboundKind, Listen};
-use crate::model::policy::Policy;
+use crate::model::policy::{LevelPolicy, Policy};
 use crate::model::protocol::{Dokodemo as WrittenDoor, Login, SocksIn};
 use crate::model::sockopt::Tproxy;
 use crate::net::SocketOptions;
@@ -32,15 +33,23 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
         other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
     };
-    let limits = policy.level(level);
     Ok(Inbound {
-        common: Common { tag: written.tag.clone(), level, handshake: limits.handshake.0, idle: limits.conn_idle.0 },
+        common: common(written.tag.clone(), level, policy),
         kind,
         places: places(written, networks)?,
         options: SocketOptions::from(&written.stream.sockopt),
         original: original(written),
         acceptor,
     })
+}
+
+fn common(tag: Tag, level: u32, policy: &Policy) -> Common {
+    let limits = policy.level(level);
+    // With 0 Xray ends everything at once. Whoever writes it means no limit; but a visitor that never says what it wants
+    // must not stay.
+    let or = |written: Duration, else_: Duration| if written.is_zero() { else_ } else { written };
+    let usual = LevelPolicy::default().handshake.0;
+    Common { tag, level, handshake: or(limits.handshake.0, usual), idle: or(limits.conn_idle.0, Duration::MAX) }
 }
 
 fn mixed(socks: &SocksIn) -> Result<Mixed, String> {
@@ -96,4 +105,19 @@ fn places(written: &Written, networks: Networks) -> Result<Vec<Place>, String> {
         tcp.into_iter().chain(networks.contains(Network::Udp).then_some(Place::Udp(at)))
     };
     Ok(ports.iter().flat_map(each).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::Seconds;
+
+    #[test]
+    fn a_limit_of_0_ends_nothing_at_once() {
+        let none = Seconds(Duration::ZERO);
+        let level = LevelPolicy { handshake: none, conn_idle: none, ..LevelPolicy::default() };
+        let policy = Policy { levels: [("0".to_owned(), level)].into(), ..Policy::default() };
+        let common = common(Tag::default(), 0, &policy);
+        assert_eq!((common.handshake, common.idle), (Duration::from_secs(60), Duration::MAX));
+    }
 }
