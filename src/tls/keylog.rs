@@ -15,7 +15,12 @@ pub(super) struct FileLog(File);
 
 impl FileLog {
     pub(super) fn open(path: &Path) -> Result<Self, TlsError> {
-        let file = OpenOptions::new().create(true).append(true).open(path);
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        // Whoever reads them reads the traffic.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path);
         file.map(Self).map_err(|source| TlsError::File { path: path.into(), source })
     }
 }
@@ -33,5 +38,21 @@ impl KeyLog for FileLog {
         line.push('\n');
         // A full disk must not break connections.
         let _ = (&self.0).write_all(line.as_bytes());
+    }
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_for_the_owner_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys");
+        drop(FileLog::open(&path).unwrap());
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }

@@ -8,6 +8,7 @@ use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs::Ticketer};
 use rustls::server::NoServerSessionStorage;
 use rustls::sign::CertifiedKey;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
@@ -76,24 +77,34 @@ impl Server {
     /// # Errors
     /// Whatever the stream says, and [`io::ErrorKind::InvalidData`] with rustls' reason.
     pub async fn accept<S: Stream>(&self, io: S) -> io::Result<TlsStream<S>> {
-        self.refresh();
+        self.refresh().await;
         TlsAcceptor::from(Arc::clone(&self.config)).accept(io).await.map(|stream| TlsStream::new(stream.into()))
     }
 
     /// Reads certificate files again when their time has come, at the next visitor: renewed certificates are served without
     /// a restart, and without a task that waits for nobody. What cannot be read leaves what is there.
-    fn refresh(&self) {
-        let Some(files) = &self.files else { return };
-        // Whoever comes while another reads is served with what is there.
-        let Ok(mut read) = files.read.try_lock() else { return };
-        if read.elapsed() < files.every {
-            return;
+    async fn refresh(&self) {
+        let Some(files) = self.files.as_ref().filter(|files| files.are_due()) else { return };
+        // A disk may be slow, and other connections must not wait for it.
+        let files = Arc::clone(files);
+        match spawn_blocking(move || load(&files.certificates, &files.provider)).await {
+            Ok(Ok(loaded)) => self.resolver.replace(loaded),
+            Ok(Err(error)) => tracing::warn!(%error, "certificates could not be read again; the old ones stay"),
+            // The runtime ends.
+            Err(_) => {}
         }
-        *read = Instant::now();
-        match load(&files.certificates, &files.provider) {
-            Ok(loaded) => self.resolver.replace(loaded),
-            Err(error) => tracing::warn!(%error, "certificates could not be read again; the old ones stay"),
+    }
+}
+
+impl Files {
+    /// Whether it is time, and this visitor's to see to it: whoever comes meanwhile is served with what is there.
+    fn are_due(&self) -> bool {
+        let Ok(mut read) = self.read.try_lock() else { return false };
+        let due = read.elapsed() >= self.every;
+        if due {
+            *read = Instant::now();
         }
+        due
     }
 }
 
