@@ -30,6 +30,7 @@ const LAST: Duration = Duration::from_millis(100);
 pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
     let engine = Engine::new(&config)?;
     drop(config);
+    raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let told = told()?;
@@ -47,6 +48,22 @@ pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
     });
     runtime.shutdown_timeout(LAST);
     ended
+}
+
+/// A tunnel takes two files, and many systems still begin with 1024. The soft limit is there for programs that cannot do
+/// with more; Go's runtime, and so Xray, raises it too.
+fn raise_file_limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        if limit.current != limit.maximum {
+            limit.current = limit.maximum;
+            if let Err(error) = setrlimit(Resource::Nofile, limit) {
+                tracing::debug!(%error, "the limit of open files stays");
+            }
+        }
+    }
 }
 
 /// Waits for a signal that ends us. Those are heard from here on, not from the first poll.
@@ -68,4 +85,16 @@ fn told() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     Ok(async {
         let _ = tokio::signal::ctrl_c().await;
     })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use rustix::process::{Resource, getrlimit};
+
+    #[test]
+    fn as_many_files_as_the_system_allows() {
+        super::raise_file_limit();
+        let limit = getrlimit(Resource::Nofile);
+        assert_eq!(limit.current, limit.maximum);
+    }
 }
