@@ -105,11 +105,14 @@ async fn optimal_serves_by_who_really_delivers() {
         "routing": {
             "balancers": [{ "tag": "pool", "selector": ["m-"], "strategy": "optimal", "optimalSettings": {
                 "url": format!("http://{source}/file"), "timeout": 2000, "interval": 200, "count": 1,
+                "startup": "wait", "startupWait": 10_000,
                 "weights": [{ "tag": "m-a", "weight": 100_000 }, { "tag": "m-b", "weight": 1 }, { "tag": "m-c", "weight": 10_000 }]
             } }],
             "rules": [{ "network": "tcp", "balancerTag": "pool" }]
         }
     }));
+    // Whoever comes before the first result waits for it, instead of trying the first of the list.
+    assert!(["b", "c"].contains(&exit_of(house.at("in"), "x.example:80").await.as_str()));
     let balancer = house.balancers[0].clone();
     assert!(eventually(|| balancer.board().round >= 1).await, "a round ends");
     let board = balancer.board();
