@@ -86,6 +86,7 @@ pub async fn accept_all<L: Accept>(
     mut take: impl FnMut(L::Connection, SocketAddr),
 ) {
     let mut pause = FIRST_PAUSE;
+    let mut told: Option<Instant> = None;
     let mut cancelled = pin!(token.cancelled());
     loop {
         let accepted = tokio::select! {
@@ -95,17 +96,16 @@ pub async fn accept_all<L: Accept>(
         };
         match accepted {
             Ok((connection, from)) => {
-                if pause > FIRST_PAUSE {
-                    tracing::info!("accepting connections again");
-                    pause = FIRST_PAUSE;
-                }
+                pause = FIRST_PAUSE;
                 take(connection, from);
             }
             // The client gave up while it waited; that says nothing of the next one.
             Err(error) if is_lost(&error) => tracing::debug!(%error, "a connection was lost before it was accepted"),
             Err(error) => {
-                if pause == FIRST_PAUSE {
+                // At the brink want comes and goes with every visitor; the log must not fill at their will.
+                if told.is_none_or(|at| at.elapsed() >= TOLD_FOR) {
                     tracing::warn!(%error, "cannot accept connections; trying on");
+                    told = Some(Instant::now());
                 }
                 tokio::select! {
                     () = &mut cancelled => return,
@@ -119,6 +119,8 @@ pub async fn accept_all<L: Accept>(
 
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// How long a warning of want holds before it is said again.
+const TOLD_FOR: Duration = Duration::from_secs(60);
 
 /// The address as IPv4 if it is one in IPv6 clothing, which a listener for both families reports. Others stay whole: one
 /// of a single link leads nowhere without its scope.

@@ -24,15 +24,20 @@ impl Engine {
 
     /// With these arguments, these files in its working folder and this on standard input.
     pub fn started_by(args: &[&str], files: &[(&str, &str)], input: &[u8], ports: &[u16]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_etemenanki"));
+        command.args(args);
+        Self::of(command, files, input, ports)
+    }
+
+    fn of(mut command: Command, files: &[(&str, &str)], input: &[u8], ports: &[u16]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, text) in files {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().expect("a file below the folder")).expect("the folder is ours");
             std::fs::write(path, text).expect("the folder is ours");
         }
-        let mut command = Command::new(env!("CARGO_BIN_EXE_etemenanki"));
         // The least that any caller gives: no HOME, PATH, TZ or TERM.
-        command.args(args).current_dir(folder.path()).env_clear().env("XRAY_LOCATION_ASSET", folder.path());
+        command.current_dir(folder.path()).env_clear().env("XRAY_LOCATION_ASSET", folder.path());
         let mut process = Process::fed("etemenanki", command, folder, input);
         for port in ports {
             let listens = process.wait_to_listen(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)));
@@ -44,6 +49,15 @@ impl Engine {
     /// The same for an Xray JSON config.
     pub fn json(config: &serde_json::Value, ports: &[u16]) -> Self {
         Self::start("config.json", &config.to_string(), ports)
+    }
+
+    /// The same for an Xray JSON config, in a process that may open no more than `files` files.
+    pub fn limited(files: u64, config: &serde_json::Value, ports: &[u16]) -> Self {
+        // The shell becomes the program, so the process is still the one that was started.
+        let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_etemenanki"), "run", "-c", "config.json"]);
+        Self::of(command, &[("config.json", &config.to_string())], b"", ports)
     }
 
     /// The same for a TOML config.

@@ -1,6 +1,7 @@
 //! What the tests share: programs that are started on free ports, awaited, and ended when they go out of scope.
 #![allow(dead_code, unused_imports, reason = "a tool box: not every subject needs every tool")]
 
+mod certificate;
 mod curl;
 mod danted;
 mod engine;
@@ -13,6 +14,7 @@ mod process;
 mod sing_box;
 mod throttle;
 
+pub use certificate::Certificate;
 pub use curl::{Answer, curl};
 pub use danted::danted;
 pub use engine::{Engine, run_once, run_once_in};
