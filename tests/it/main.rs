@@ -6,6 +6,7 @@
 
 mod balancers;
 mod balancing;
+mod broken;
 mod callers;
 mod commands;
 mod datagrams;
@@ -14,4 +15,5 @@ mod peers;
 mod routing;
 mod support;
 mod tunnels;
+mod ways;
 mod web;
