@@ -117,9 +117,9 @@ async fn settle(house: &House, flow: &Flow) -> Option<Choice> {
 
 /// Peers fail all the time, and that is told at debug; what this machine itself lacks is worth a warning.
 fn failed(house: &House, flow: &Flow, choice: Choice, error: &DialError) {
-    let outbound = tell::tag_of(&house.snapshot, choice);
+    let outbound = tell::name_of(&house.snapshot, choice);
     if error.blame == Blame::Us && error.stage != Stage::Policy && is_want(&error.source) {
-        house.shared.warn_once(&format_args!("outbound {outbound}: {error}"));
+        house.shared.warn_once(&format_args!("{outbound}: {error}"));
     }
     tracing::debug!(%error, "{} to {} failed by {outbound}", flow.network, flow.destination());
 }

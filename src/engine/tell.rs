@@ -5,7 +5,6 @@ use std::fmt;
 use super::choose::{Because, Choice, Nowhere, Why};
 use super::shared::Shared;
 use super::snapshot::Snapshot;
-use crate::addr::Tag;
 use crate::flow::Flow;
 
 /// Tells where a flow goes. Measurements of our own are no user's business.
@@ -39,7 +38,7 @@ pub(super) fn refused(shared: &Shared, flow: &Flow, nowhere: &Nowhere) {
 }
 
 /// The tag of an outbound that may have none.
-struct Named<'a>(&'a str);
+pub(super) struct Named<'a>(&'a str);
 
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +72,7 @@ impl fmt::Display for Headed<'_> {
     }
 }
 
-/// The tag for a line that has room for one.
-pub(super) fn tag_of(snapshot: &Snapshot, choice: Choice) -> Tag {
-    snapshot.exit(choice.exit).map(|exit| exit.tag.clone()).unwrap_or_default()
+/// What an outbound is called in a line.
+pub(super) fn name_of(snapshot: &Snapshot, choice: Choice) -> Named<'_> {
+    Named(snapshot.exit(choice.exit).map_or("", |exit| exit.tag.as_str()))
 }

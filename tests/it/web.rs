@@ -228,7 +228,7 @@ fn our_http_outbound_logs_in_at_sing_box_plain_and_in_tls() {
     for (peer, stream, password, works) in [
         (&plain, json!({}), "p", true),
         (&plain, json!({}), "wrong", false),
-        (&secure, trusted.clone(), "p", true),
+        (&secure, trusted, "p", true),
         (&secure, other, "p", false),
         (&secure, json!({"security": "tls", "tlsSettings": {"serverName": "proxy.example"}}), "p", false),
         (&secure, json!({}), "p", false),
