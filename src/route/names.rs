@@ -4,7 +4,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use regex_automata::meta::Regex;
 
 use super::pattern::{CompileError, any_of};
-use super::table::{Enough, Reach, Table};
+use super::table::{Enough, Hashed, Reach, Table};
 use crate::model::matcher::DomainRule;
 
 /// Name conditions, each with a value. Names are given in lower case.
@@ -72,12 +72,18 @@ impl Names {
     /// The lowest value among the conditions that the name meets.
     #[must_use]
     pub fn first(&self, name: &str) -> Option<u32> {
+        self.first_of(&Hashed::new(name))
+    }
+
+    /// The same for a name that is asked about again and again.
+    pub(super) fn first_of(&self, name: &Hashed<'_>) -> Option<u32> {
         let mut best = u32::MAX;
         let mut take = |value: u32| {
             best = best.min(value);
             if best == self.least { Enough::Yes } else { Enough::No }
         };
         self.table.walk(name, &mut take);
+        let name = name.text();
         if let Some(words) = &self.words
             && best != self.least
         {
@@ -103,7 +109,7 @@ impl Names {
             take(value);
             Enough::No
         };
-        self.table.walk(name, &mut go_on);
+        self.table.walk(&Hashed::new(name), &mut go_on);
         if let Some(words) = &self.words {
             words.walk(name, &mut go_on);
         }

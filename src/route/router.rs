@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::names::Names;
 use super::nets::Nets;
 use super::pattern::CompileError;
-use super::rule::{Test, compile};
+use super::rule::{Asked, Test, compile};
 use crate::model::matcher::{DomainRules, IpRules, IpSet};
 use crate::model::routing::{RouteStrategy, When};
 
@@ -61,9 +61,10 @@ impl Router {
         let mut at = 0;
         while let Some((_, when)) = rules.get(at) {
             let shape = Shape::of(when);
-            let run = rules[at..].iter().take_while(|rule| Shape::of(rule.1) == shape).count();
+            let run = || rules[at..].iter().take_while(|rule| Shape::of(rule.1) == shape).count();
             match shape {
                 Shape::Names => {
+                    let run = run();
                     let all = rules[at..at + run].iter().zip(at..);
                     let pairs = all.flat_map(|((_, when), n)| when.domain.0.iter().map(move |rule| (rule, value(n))));
                     let names = Names::compile(pairs).map_err(|error| blame(error, &rules, at..at + run))?;
@@ -71,6 +72,7 @@ impl Router {
                     at += run;
                 }
                 Shape::Nets => {
+                    let run = run();
                     let all = rules[at..at + run].iter().zip(at..);
                     let pairs = all.flat_map(|((_, when), n)| plain_nets(&when.ip).map(move |net| (net, value(n))));
                     steps.push(Step::Nets(Box::new(Nets::new(pairs))));
@@ -99,12 +101,13 @@ impl Router {
         if self.strategy == RouteStrategy::AlwaysIp && self.asks_ips && !gate.open {
             return Decision::NeedIps;
         }
+        let name = Asked::new(facts.domain());
         for step in &self.steps {
             let hit = match step {
-                Step::Names(names) => facts.domain().and_then(|name| names.first(name)).map(place),
+                Step::Names(names) => name.hashed().and_then(|name| names.first_of(name)).map(place),
                 Step::Nets(_) if gate.stops() => return Decision::NeedIps,
                 Step::Nets(nets) => facts.ips().iter().filter_map(|ip| nets.find(*ip)).min().map(place),
-                Step::Rule { rule, tests } => match self.tries(tests.clone(), facts, &mut gate) {
+                Step::Rule { rule, tests } => match self.tries(tests.clone(), facts, &name, &mut gate) {
                     Outcome::Holds => Some(*rule),
                     Outcome::Fails => None,
                     Outcome::Asks => return Decision::NeedIps,
@@ -117,12 +120,12 @@ impl Router {
         if gate.met && self.strategy == RouteStrategy::IpIfNonMatch { Decision::NeedIps } else { Decision::Default }
     }
 
-    fn tries(&self, tests: Range<usize>, facts: &Facts<'_>, gate: &mut Gate) -> Outcome {
+    fn tries(&self, tests: Range<usize>, facts: &Facts<'_>, name: &Asked<'_>, gate: &mut Gate) -> Outcome {
         for test in self.tests.get(tests).unwrap_or_default() {
             if matches!(test, Test::Ip(_)) && gate.stops() {
                 return Outcome::Asks;
             }
-            if !test.holds(facts) {
+            if !test.holds(facts, name) {
                 return Outcome::Fails;
             }
         }

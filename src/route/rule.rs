@@ -1,5 +1,7 @@
 //! The conditions of one rule, compiled.
 
+use std::cell::OnceCell;
+
 use crate::addr::{PortSet, Tag};
 use crate::model::fields::Networks;
 use crate::model::routing::When;
@@ -9,6 +11,7 @@ use super::facts::Facts;
 use super::names::Names;
 use super::nets::Addresses;
 use super::pattern::CompileError;
+use super::table::Hashed;
 
 /// One condition. The kinds stand in the order in which a rule tries them; it is Xray's, and can be seen where trying an
 /// address means to resolve a name first.
@@ -95,10 +98,27 @@ const OS: &str = match std::env::consts::OS.as_bytes() {
     _ => std::env::consts::OS,
 };
 
+/// The name of a flow, hashed when the first rule asks for it.
+#[derive(Debug)]
+pub(super) struct Asked<'f> {
+    text: Option<&'f str>,
+    hashed: OnceCell<Hashed<'f>>,
+}
+
+impl<'f> Asked<'f> {
+    pub(super) fn new(text: Option<&'f str>) -> Self {
+        Self { text, hashed: OnceCell::new() }
+    }
+
+    pub(super) fn hashed(&self) -> Option<&Hashed<'f>> {
+        self.text.map(|text| self.hashed.get_or_init(|| Hashed::new(text)))
+    }
+}
+
 impl Test {
     /// Whether the flow meets it. [`Test::Ip`] looks at whatever addresses are known; whether to resolve first is the
     /// router's business.
-    pub(super) fn holds(&self, facts: &Facts<'_>) -> bool {
+    pub(super) fn holds(&self, facts: &Facts<'_>, name: &Asked<'_>) -> bool {
         match self {
             Self::Never => false,
             Self::Inbound(tags) => tags.binary_search_by(|tag| tag.as_str().cmp(facts.inbound)).is_ok(),
@@ -115,7 +135,7 @@ impl Test {
             Self::Ip(addresses) => facts.ips().iter().any(|ip| addresses.contains(*ip)),
             Self::Source(addresses) => addresses.contains(facts.source.ip()),
             Self::Local(addresses) => addresses.contains(facts.local.ip()),
-            Self::Domain(names) => facts.domain().is_some_and(|name| names.first(name).is_some()),
+            Self::Domain(names) => name.hashed().is_some_and(|name| names.first_of(name).is_some()),
         }
     }
 }

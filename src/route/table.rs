@@ -56,24 +56,20 @@ impl Table {
     }
 
     /// Gives the value of every key that the name falls under, the shortest first, until `take` says that it has enough.
-    pub(super) fn walk(&self, name: &str, mut take: impl FnMut(u32) -> Enough) {
+    pub(super) fn walk(&self, name: &Hashed<'_>, mut take: impl FnMut(u32) -> Enough) {
         if self.is_empty() {
             return;
         }
-        let bytes = name.as_bytes();
-        let mut hash = SEED;
-        for at in (0..bytes.len()).rev() {
-            if bytes[at] == b'.'
-                && let Some(found) = self.find(hash, &name[at + 1..])
+        for (hash, at) in name.parents() {
+            if let Some(found) = self.find(hash, &name.text[at..])
                 && let value = self.entries[found].suffix
                 && value != NONE
                 && take(value) == Enough::Yes
             {
                 return;
             }
-            hash = mix(hash, bytes[at]);
         }
-        if let Some(found) = self.find(hash, name) {
+        if let Some(found) = self.find(name.whole, name.text) {
             let Entry { full, suffix, .. } = self.entries[found];
             if suffix != NONE && take(suffix) == Enough::Yes {
                 return;
@@ -129,6 +125,45 @@ impl Table {
     }
 }
 
+/// A name with the hashes of itself and its parents, made once for any number of tables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hashed<'n> {
+    text: &'n str,
+    whole: u64,
+    /// Hash and beginning of each parent, the shortest first.
+    parents: [(u64, u8); LABELS],
+    len: usize,
+}
+
+/// Parents that are asked for. Names have two to six labels; keys with more than these are found as whole names alone.
+const LABELS: usize = 32;
+
+impl<'n> Hashed<'n> {
+    pub(super) fn new(text: &'n str) -> Self {
+        let bytes = text.as_bytes();
+        let (mut whole, mut parents, mut len) = (SEED, [(0, 0); LABELS], 0);
+        for at in (0..bytes.len()).rev() {
+            if bytes[at] == b'.'
+                && let Ok(begin) = u8::try_from(at + 1)
+                && let Some(place) = parents.get_mut(len)
+            {
+                *place = (whole, begin);
+                len += 1;
+            }
+            whole = mix(whole, bytes[at]);
+        }
+        Self { text, whole, parents, len }
+    }
+
+    pub(super) fn text(&self) -> &'n str {
+        self.text
+    }
+
+    fn parents(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
+        self.parents[..self.len].iter().map(|(hash, at)| (*hash, usize::from(*at)))
+    }
+}
+
 /// Whether a search may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Enough {
@@ -155,7 +190,7 @@ mod tests {
 
     fn values(table: &Table, name: &str) -> Vec<u32> {
         let mut all = vec![];
-        table.walk(name, |value| {
+        table.walk(&Hashed::new(name), |value| {
             all.push(value);
             Enough::No
         });
