@@ -35,11 +35,20 @@ pub enum Endpoint {
     },
 }
 
+/// The last of a chain of causes: "Connection refused" rather than "error sending request".
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
 /// An answer that is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// No answer.
-    #[error("cannot fetch {from}: {source}")]
+    #[error("cannot fetch {from}: {}", innermost(source))]
     Request {
         /// Who was asked.
         from: String,

@@ -78,7 +78,9 @@ fn refuse(loaded: &Loaded, test: bool) -> Exit {
             let place = problem.span.and_then(|span| loaded.sources.place(span));
             let place = place.filter(|_| wording == Wording::Xray);
             let place = place.map(|(name, at)| format!("{name}:{}:{}: ", at.line, at.column)).unwrap_or_default();
-            (format!("{place}{}", problem.message), more)
+            let path =
+                if place.is_empty() || problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+            (format!("{place}{path}{}", problem.message), more)
         }
         None => ("the configuration cannot be used".to_owned(), 0),
     };
