@@ -181,6 +181,7 @@ impl Loading<'_> {
         }
         let mut problems = self.problems;
         problems.append(&mut reader.problems);
+        quote_words(&self.sources, &mut problems);
         if self.options.strict {
             for problem in problems.iter_mut().filter(|p| p.kind == Kind::Unknown) {
                 problem.severity = Severity::Error;
@@ -188,6 +189,7 @@ impl Loading<'_> {
         }
         let mut sources = self.sources;
         sources.hide(std::mem::take(&mut reader.secrets));
+        sources.show(std::mem::take(&mut reader.shown));
         if !problems.is_empty() {
             hide(&mut sources);
             report::sort(&mut problems);
@@ -216,6 +218,20 @@ impl Loading<'_> {
             }
         }
         all.map(|envelope| xray::root::read(cx, envelope))
+    }
+}
+
+/// YAML takes bare words such as `y`, `no` and `off` for booleans; who wrote one for a text must be told of quotes.
+fn quote_words(sources: &Sources, problems: &mut [Problem]) {
+    for problem in problems.iter_mut().filter(|p| p.message.starts_with("invalid type: boolean")) {
+        let text = problem.span.and_then(|span| Some((span, &sources.file(span)?.text)));
+        let Some((span, text)) = text.filter(|(_, text)| Format::of_name(&text.name) == Some(Format::Yaml)) else {
+            continue;
+        };
+        let word = text.body.get(span.start as usize..span.end as usize).unwrap_or_default();
+        problem
+            .help
+            .get_or_insert_with(|| format!("a bare `{word}` is a boolean in YAML; for a text write \"{word}\""));
     }
 }
 

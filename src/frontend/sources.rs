@@ -23,6 +23,8 @@ pub struct Sources {
     pub files: Vec<File>,
     /// Places of secrets, sorted; none overlaps another.
     secrets: Vec<Span>,
+    /// Places that bear a secret's name and hold none.
+    shown: Vec<Span>,
 }
 
 impl Sources {
@@ -65,9 +67,18 @@ impl Sources {
         }
     }
 
+    /// Adds places that may be shown although their keys are called as those of secrets are.
+    pub fn show(&mut self, spans: impl IntoIterator<Item = Span>) {
+        self.shown.extend(spans);
+        let shown = std::mem::take(&mut self.shown);
+        self.secrets.retain(|span| !within(&shown, *span));
+        self.shown = shown;
+    }
+
     /// Adds places that must not be shown.
     pub fn hide(&mut self, spans: impl IntoIterator<Item = Span>) {
-        self.secrets.extend(spans.into_iter().filter(|span| span.end > span.start));
+        let spans = spans.into_iter().filter(|span| span.end > span.start && !within(&self.shown, *span));
+        self.secrets.extend(spans);
         self.secrets.sort_unstable();
         let mut merged: Vec<Span> = Vec::with_capacity(self.secrets.len());
         for span in self.secrets.drain(..) {
@@ -87,6 +98,11 @@ impl Sources {
         let len = self.secrets[start..].iter().take_while(|s| s.file == span.file && s.start < span.end).count();
         &self.secrets[start..start + len]
     }
+}
+
+/// Whether a span lies in one of some places.
+fn within(places: &[Span], span: Span) -> bool {
+    places.iter().any(|place| place.file == span.file && place.start <= span.start && span.end <= place.end)
 }
 
 /// Whether a span lies in an entry, key included.

@@ -43,12 +43,12 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
             say(&balancer.at, Kind::NotBuilt, what);
         }
     }
-    for (n, rule) in draft.routing.rules.iter().enumerate() {
+    for rule in &draft.routing.rules {
         for part in rule_parts(rule) {
-            say(&rule.at, Kind::NotBuilt, format!("rules[{n}]: {part} cannot run yet"));
+            say(&rule.at, Kind::NotBuilt, format!("{part} cannot run yet"));
         }
         if rule.when.webhook.is_some() {
-            say(&rule.at, Kind::Skipped, format!("rules[{n}]: its webhook is not called yet"));
+            say(&rule.at, Kind::Skipped, "its webhook is not called yet".to_owned());
         }
     }
     let hosts = draft.dns.iter().flat_map(|dns| &dns.hosts.0);

@@ -375,8 +375,8 @@ impl Linker<'_> {
         let message = match (whose, self.dialect) {
             ("balancer", _) => format!("balancer {by}: the fallback {} does not exist", name.tag),
             (_, Dialect::Toml) => format!("route references unknown outbound tag: {}", name.tag),
-            _ if balancer => format!("{by}: balancer {} not found: {closes}", name.tag),
-            _ => format!("{by}: there is no outbound {}: {closes}", name.tag),
+            _ if balancer => format!("balancer {} not found: {closes}", name.tag),
+            _ => format!("there is no outbound {}: {closes}", name.tag),
         };
         let help = self.near(&name.tag);
         let severity = self.slip();

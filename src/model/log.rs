@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::shape::{Defs, Dialect, Field, Node, Plain, Reader};
+use crate::shape::{Defs, Dialect, Field, Kind, Node, Plain, Reader};
 use crate::{record, words};
 
 words! {
@@ -40,7 +40,14 @@ impl Field for Sink {
         Some(match (cx.dialect, text.as_str()) {
             (Dialect::Json, "") | (Dialect::Toml, "stdout") => Self::Stdout,
             (Dialect::Json, "none") | (Dialect::Toml, "off") => Self::Off,
-            _ => Self::File(text),
+            _ => {
+                let off = if cx.json() { "none" } else { "off" };
+                if ["none", "off"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
+                    let what = format!("`{text}` is the name of a file here; `{off}` writes nothing");
+                    cx.warn(node, Kind::Value, what);
+                }
+                Self::File(text)
+            }
         })
     }
 

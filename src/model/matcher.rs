@@ -82,13 +82,7 @@ impl DomainRule {
             }
         }
         if let Some(pattern) = text.strip_prefix("regexp:") {
-            return match regex_automata::util::syntax::parse(pattern) {
-                Ok(_) => Ok(Self::Regex(pattern.to_owned())),
-                Err(error) => Err(format!(
-                    "`{pattern}` is not a regular expression this engine can run: {}",
-                    regex_reason(pattern, &error)
-                )),
-            };
+            return regex(pattern).map(|()| Self::Regex(pattern.to_owned()));
         }
         for prefix in ["domain:", "suffix:"] {
             if let Some(name) = text.strip_prefix(prefix) {
@@ -115,6 +109,24 @@ impl DomainRule {
             Bare::Suffix => Self::Suffix(lower(text)),
         })
     }
+}
+
+/// Whether an expression can be run.
+///
+/// # Errors
+/// A sentence that says why not.
+pub fn regex(pattern: &str) -> Result<(), String> {
+    regex_automata::util::syntax::parse(pattern).map(drop).map_err(|error| {
+        format!("`{pattern}` is not a regular expression this engine can run: {}", regex_reason(pattern, &error))
+    })
+}
+
+/// Whether a text of a rule's `user` can match somebody: a name, or `regexp:` and an expression.
+///
+/// # Errors
+/// A sentence that says why not.
+pub fn user(text: &str) -> Result<(), String> {
+    text.strip_prefix("regexp:").map_or(Ok(()), regex)
 }
 
 /// The parser's reason in one line, with a hint for the two mistakes that people make.

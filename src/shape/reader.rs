@@ -64,6 +64,8 @@ pub struct Reader<'e> {
     pub marks: Vec<Mark>,
     /// Places whose text must not be shown.
     pub secrets: Vec<Span>,
+    /// Places whose keys are called as those of secrets are, and whose text may be shown.
+    pub shown: Vec<Span>,
     /// Every key name asked for, with the path of its table (list places as `[]`); schemas are checked against it.
     /// Kept only by a reader that is [`watched`](Self::watched): in a large file it is far more than the file.
     pub asked: Vec<(String, &'static str)>,
@@ -82,6 +84,7 @@ impl<'e> Reader<'e> {
             problems: vec![],
             marks: vec![],
             secrets: vec![],
+            shown: vec![],
             asked: vec![],
             watched: false,
             env,

@@ -43,6 +43,7 @@ pub struct Table<'n> {
     entries: &'n [Entry],
     node: &'n Node,
     used: Vec<bool>,
+    told: Vec<bool>,
     known: Vec<&'static str>,
 }
 
@@ -50,7 +51,10 @@ impl<'n> Table<'n> {
     /// Opens a node that must be an object; anything else is reported.
     pub fn open(cx: &mut Reader<'_>, node: &'n Node) -> Option<Self> {
         match &node.value {
-            Value::Map(entries) => Some(Self { entries, node, used: vec![false; entries.len()], known: vec![] }),
+            Value::Map(entries) => {
+                let none = vec![false; entries.len()];
+                Some(Self { entries, node, used: none.clone(), told: none, known: vec![] })
+            }
             _ if cx.json() => cx.wrong_type(node, "an object"),
             _ => cx.wrong_type(node, "a table"),
         }
@@ -62,7 +66,8 @@ impl<'n> Table<'n> {
         self.node
     }
 
-    /// Takes a key's entry: of several names the first that is there, of repeated keys the last. `null` is absent.
+    /// Takes a key's entry: of several names the first that is there, of repeated keys the last. `null` is absent, and an
+    /// empty text gives way to another of the names: clients write it for what they do not use.
     pub fn take(&mut self, cx: &mut Reader<'_>, key: Key) -> Option<&'n Entry> {
         let toml = [key.toml.strip_prefix("r#").unwrap_or(key.toml)];
         let names: &[&'static str] = match cx.dialect {
@@ -96,6 +101,10 @@ impl<'n> Table<'n> {
             }
             match (found, here) {
                 (None, Some(_)) => found = here,
+                (Some(first), Some(second)) if first.node.text() == Some("") && !std::ptr::eq(first, second) => {
+                    found = here;
+                }
+                (Some(_), Some(second)) if second.node.text() == Some("") => {}
                 (Some(first), Some(second)) if !std::ptr::eq(first, second) => {
                     let why = format!("`{}` is given too and wins", first.key);
                     cx.report(
@@ -150,23 +159,41 @@ impl<'n> Table<'n> {
         self.entries.iter().zip(&self.used).filter(|(_, used)| !**used).map(|(entry, _)| entry)
     }
 
+    /// A key's entry as it was written, without taking it.
+    #[must_use]
+    pub fn peek(&self, dialect: Dialect, key: Key) -> Option<&'n Entry> {
+        let names = key.names(dialect);
+        let same = |entry: &&Entry| {
+            !entry.node.is_null()
+                && names
+                    .iter()
+                    .any(|n| if dialect == Dialect::Json { fold_eq(&entry.key, n) } else { entry.key == **n })
+        };
+        self.entries.iter().rev().find(same)
+    }
+
+    /// Notes that something was already said of a key, so that [`Table::finish`] does not say again that it is unknown.
+    pub fn tell(&mut self, name: &str) {
+        for (entry, told) in self.entries.iter().zip(&mut self.told) {
+            *told |= entry.key.eq_ignore_ascii_case(name);
+        }
+    }
+
     /// Whether a key is there and not `null`, without taking it.
     #[must_use]
     pub fn has(&self, dialect: Dialect, key: Key) -> bool {
-        let names = key.names(dialect);
-        self.entries.iter().any(|e| {
-            !e.node.is_null()
-                && names.iter().any(|n| if dialect == Dialect::Json { fold_eq(&e.key, n) } else { e.key == **n })
-        })
+        self.peek(dialect, key).is_some()
     }
 
     /// Reports every key that was not taken: a warning in JSON, an error in TOML. `remarks` and keys that begin with
     /// `_` or `$` are notes of people and pass in silence, as do those that are `null`.
     pub fn finish(self, cx: &mut Reader<'_>) {
-        for entry in self.rest() {
+        let left = self.entries.iter().zip(self.used.iter().zip(&self.told));
+        for (entry, told) in left.filter(|(_, (used, _))| !**used).map(|(entry, (_, told))| (entry, *told)) {
             cx.key(&entry.key, |cx| {
                 cx.mark(entry.node.span, Class::Unknown, "");
-                let quiet = entry.key.starts_with(['_', '$'])
+                let quiet = told
+                    || entry.key.starts_with(['_', '$'])
                     || entry.key.eq_ignore_ascii_case("remarks")
                     || entry.node.is_null();
                 if quiet && cx.json() {

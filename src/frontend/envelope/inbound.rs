@@ -47,7 +47,7 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Inbound> {
             if keys.protocol.0.is_null() { None } else { find_word(cx, &keys.protocol.0, InboundKind::WORDS) }
         })
         .and_then(|at| cx.key("settings", |cx| InboundKind::read_nth(cx, at, &settings, &mut Ends::default())));
-    misplaced(cx, &table, kind.as_ref());
+    misplaced(cx, &mut table, kind.as_ref());
     let failed = cx.problems[before..].iter().any(|p| p.severity == Severity::Error);
     table.finish(cx);
     let kind = kind?;
@@ -120,7 +120,7 @@ fn needs_port(kind: &InboundKind, listen: &Listen) -> bool {
 }
 
 /// Accounts beside `settings` instead of inside are read by nobody, and leave the door open.
-fn misplaced(cx: &mut Reader<'_>, table: &Table<'_>, kind: Option<&InboundKind>) {
+fn misplaced(cx: &mut Reader<'_>, table: &mut Table<'_>, kind: Option<&InboundKind>) {
     let open = match kind {
         Some(InboundKind::Socks(socks)) => socks.logins().is_none(),
         Some(InboundKind::Http(http)) => http.accounts.is_empty(),
@@ -130,8 +130,12 @@ fn misplaced(cx: &mut Reader<'_>, table: &Table<'_>, kind: Option<&InboundKind>)
         table.rest().filter(|e| ["auth", "accounts", "users"].iter().any(|k| e.key.eq_ignore_ascii_case(k))).collect();
     if open && !keys.is_empty() {
         let names = keys.iter().map(|e| format!("`{}`", e.key)).collect::<Vec<_>>().join(" and ");
-        let message = format!("{names} beside `settings` is read by nobody: this inbound asks for no login");
+        let are = if keys.len() == 1 { "is" } else { "are" };
+        let message = format!("{names} beside `settings` {are} read by nobody: this inbound asks for no login");
         cx.report(Severity::Warning, Kind::Unknown, keys[0].key_span, message).help =
             Some("move it into `settings`".into());
+        for key in ["auth", "accounts", "users"] {
+            table.tell(key);
+        }
     }
 }

@@ -311,6 +311,33 @@ fn something_of_every_section_is_read() {
     draft(MUCH);
 }
 
+#[test]
+fn an_empty_log_level_is_none_and_a_file_called_none_is_told() {
+    let loaded = json(&with(r#", "log": {"loglevel": "", "access": "None"}"#));
+    assert_eq!(told(&loaded), ["log.access: `None` is the name of a file here; `none` writes nothing"]);
+    let log = loaded.draft.unwrap().log;
+    assert_eq!((log.level, log.access), (Level::Warning, Sink::File("None".into())));
+}
+
+#[test]
+fn a_bare_word_of_yaml_that_became_a_boolean_is_explained() {
+    let loaded = load_all(&[("c.yaml", "outbounds:\n- protocol: freedom\n  tag: y\n")], false);
+    let report = render(&loaded.sources, &loaded.problems, Colour::Plain);
+    assert!(report.contains("a bare `y` is a boolean in YAML; for a text write \"y\""), "{report}");
+}
+
+#[test]
+fn webhooks_and_misspelt_passwords_stay_out_of_reports() {
+    let mut loaded = json(&with(
+        r#", "routing": {"rules": [{"port": 1, "outboundTag": "x",
+            "webhook": {"url": "@s:/p?token=hunter2", "headers": {"Authorization": "Bearer hunter3"}}}]},
+            "policy": {"pasword": "hunter4"}"#,
+    ));
+    loaded.link();
+    let report = render(&loaded.sources, &loaded.problems, Colour::Plain);
+    assert!(report.contains("webhook") && report.contains("pasword") && !report.contains("hunter"), "{report}");
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(600))]
 

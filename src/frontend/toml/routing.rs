@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::addr::{PortSet, Tag};
 use crate::model::balancer::Balancer;
 use crate::model::fields::Networks;
-use crate::model::matcher::{Bare, DomainRule, DomainRules, IpRule, IpRules, IpSet};
+use crate::model::matcher::{self, Bare, DomainRule, DomainRules, IpRule, IpRules, IpSet};
 use crate::model::name::Name;
 use crate::model::routing::{RouteStrategy, Routing, Rule, To, UnknownTags, Webhook, When};
 use crate::record;
@@ -123,10 +123,12 @@ impl TomlRule {
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         self.place = cx.spot(table.node());
         for (key, pattern) in &self.attrs {
-            if regex_automata::util::syntax::parse(pattern).is_err() {
-                let message = format!("attrs.{key}: `{pattern}` is not a regular expression this engine can run");
-                cx.error(table.node(), Kind::Value, message);
+            if let Err(why) = matcher::regex(pattern) {
+                cx.error(table.node(), Kind::Value, format!("attrs.{key}: {why}"));
             }
+        }
+        for why in self.user.iter().filter_map(|text| matcher::user(text).err()) {
+            cx.warn(table.node(), Kind::Value, format!("user: {why}")).help = Some("it matches nobody".into());
         }
     }
 

@@ -13,13 +13,18 @@ pub fn read(cx: &mut Reader<'_>, entry: Option<&Entry>) -> Log {
 
 fn section(cx: &mut Reader<'_>, node: &Node) -> Option<Log> {
     let mut table = Table::open(cx, node)?;
-    let level = table.has(cx.dialect, Key::json(&["loglevel"]));
+    let level = table.peek(cx.dialect, Key::json(&["loglevel"])).map(|entry| entry.node.text());
+    let unsaid = matches!(level, None | Some(Some("")));
     let access = table.has(cx.dialect, Key::json(&["access"]));
     let before = cx.problems.len();
     let mut log = Log::read_from(cx, &mut table);
     let odd = soften(&mut cx.problems[before..]);
+    if unsaid {
+        // An empty word is what clients write for none.
+        cx.problems.retain(|p| p.kind != Kind::Value || !p.path.to_lowercase().ends_with("loglevel"));
+    }
     table.finish(cx);
-    if !level || odd {
+    if unsaid || odd {
         log.level = Level::Warning;
     }
     if !access {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::addr::{PortSet, Tag};
 use crate::model::fields::Networks;
-use crate::model::matcher::{DomainRules, IpRules};
+use crate::model::matcher::{self, DomainRules, IpRules};
 use crate::model::name::Name;
 use crate::model::routing::{RouteStrategy, Routing, Rule, To, UnknownTags, Webhook, When};
 use crate::record;
 use crate::shape::{
-    Class, Defs, Dialect, Field, Kind, Node, Plain, PlainMap, Raw, Reader, Record, Severity, Spot, Table, TextList,
-    Value,
+    Class, Defs, Dialect, Field, Key, Kind, Node, Plain, PlainMap, Raw, Reader, Record, Seg, Severity, Spot, Table,
+    TextList, Value,
 };
 
 use super::balancer::RawBalancer;
@@ -114,14 +114,10 @@ impl Field for Attrs {
         if let Value::Map(entries) = &node.value {
             for entry in entries {
                 if let Some(pattern) = entry.node.text()
-                    && regex_automata::util::syntax::parse(pattern).is_err()
+                    && let Err(why) = matcher::regex(pattern)
                 {
                     cx.key(&entry.key, |cx| {
-                        cx.error(
-                            &entry.node,
-                            Kind::Value,
-                            format!("`{pattern}` is not a regular expression this engine can run"),
-                        );
+                        cx.error(&entry.node, Kind::Value, why);
                     });
                 }
             }
@@ -152,6 +148,7 @@ impl RawRule {
             );
             problem.help = Some("add \"outboundTag\": \"TAG\" or \"balancerTag\": \"TAG\"".into());
         }
+        self.never(cx, table);
         if let (Some(_), Some(balancer)) = (&self.outbound, &self.balancer) {
             cx.report(
                 Severity::Warning,
@@ -160,6 +157,31 @@ impl RawRule {
                 "`balancerTag` is not used: `outboundTag` is given too and wins",
             );
             cx.mark(balancer.at.span().unwrap_or_default(), Class::Dropped, "`outboundTag` is given too and wins");
+        }
+    }
+
+    /// Conditions that hold for no flow: Xray takes them in silence, and the rule does nothing.
+    fn never(&self, cx: &mut Reader<'_>, table: &Table<'_>) {
+        let ports: [(&'static [&'static str], _); 3] =
+            [(&["port"], &self.port), (&["sourcePort"], &self.source_port), (&["localPort"], &self.local_port)];
+        for (names, set) in ports {
+            let nothing = set.as_ref().is_some_and(|set| set.ranges().iter().all(|range| *range == (0, 0)));
+            let Some(entry) = table.peek(cx.dialect, Key::json(names)).filter(|_| nothing) else { continue };
+            cx.key(&entry.key, |cx| {
+                let what = format!("`{}` names no port, so the rule matches nothing, as in Xray", entry.key);
+                cx.warn(&entry.node, Kind::Value, what).help = Some("leave it out to mean every port".into());
+            });
+        }
+        let Some(entry) = table.peek(cx.dialect, Key::json(&["user"])) else { return };
+        for (n, text) in self.user.0.iter().enumerate() {
+            if let Err(why) = matcher::user(text) {
+                let node = entry.node.list().and_then(|items| items.get(n)).unwrap_or(&entry.node);
+                cx.key(&entry.key, |cx| {
+                    cx.within(Seg::Index(n), |cx| {
+                        cx.warn(node, Kind::Value, why).help = Some("it matches nobody, as in Xray".into());
+                    });
+                });
+            }
         }
     }
 
@@ -197,8 +219,9 @@ impl RawRule {
             }
             let span = at.span().unwrap_or_default();
             let help = "name at least one condition; for all flows write \"network\": \"tcp,udp\"";
-            cx.report(Severity::Error, Kind::Missing, span, "this rule has no effective fields").help =
-                Some(help.into());
+            let problem = cx.report(Severity::Error, Kind::Missing, span, "this rule has no effective fields");
+            problem.path = at.path().to_owned();
+            problem.help = Some(help.into());
             return None;
         }
         Some(Rule { at, name: self.name, to, when })

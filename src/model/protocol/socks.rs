@@ -42,10 +42,23 @@ impl SocksIn {
 
     /// An open door must be meant: accounts without `auth` ask for a login, where Xray would let everybody in.
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
-        let said = table.has(cx.dialect, Key { toml: "auth", json: &["auth"] });
+        let key = Key { toml: "auth", json: &["auth"] };
+        let said = table.peek(cx.dialect, key);
+        // Hysteria's `auth` is a password; this one is a word, and who misspelt it must see it. Only where it was refused: a
+        // large file has many.
+        if let Some(entry) = said.filter(|entry| entry.node.text().is_some_and(|word| !known(word))) {
+            cx.shown.push(entry.node.span);
+        }
         let node = table.node();
+        let at = table.peek(cx.dialect, Key { toml: "ip", json: &["ip"] });
+        if let (Some(Host::Domain(name)), Some(entry), true) = (&self.ip, at, self.udp) {
+            let what = format!("`ip` must be an address, not the name {name}");
+            cx.key(&entry.key, |cx| {
+                cx.error(&entry.node, Kind::Value, what);
+            });
+        }
         match (self.auth, self.accounts.is_empty()) {
-            (SocksAuth::NoAuth, false) if !said => {
+            (SocksAuth::NoAuth, false) if said.is_none() => {
                 self.auth = SocksAuth::Password;
                 let note = "accounts without `auth`: a login is asked for, where Xray lets everybody in";
                 cx.report(Severity::Note, Kind::Value, node.span, note).help =
@@ -53,6 +66,10 @@ impl SocksIn {
                 cx.mark(node.span, Class::Rewritten, "auth is password");
             }
             (SocksAuth::NoAuth, false) => {
+                // A word that is none of the two was refused at its own place; nothing follows from it.
+                if !said.and_then(|entry| entry.node.text()).is_some_and(known) {
+                    return;
+                }
                 // Kept, they would ask for a login in a file that is written without the default `auth`.
                 self.accounts.clear();
                 cx.warn(node, Kind::Ignored, "the accounts are not asked for: `auth` is `noauth`");
@@ -63,6 +80,11 @@ impl SocksIn {
             _ => {}
         }
     }
+}
+
+/// Whether a word says how to log in.
+fn known(word: &str) -> bool {
+    ["", "noauth", "password"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 crate::words! {

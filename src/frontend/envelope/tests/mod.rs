@@ -125,7 +125,37 @@ fn a_socks_door_is_open_only_if_that_was_meant() {
     assert_eq!(problems[0].path, "settings.auth");
     let misplaced = json!({ "protocol": "socks", "port": 1, "auth": "password", "accounts": accounts, "settings": {} });
     let (_, problems) = inbound_round(&misplaced);
-    assert!(said(&problems).contains("`accounts` beside `settings` is read by nobody"), "{}", said(&problems));
+    let told = said(&problems);
+    assert!(told.contains("`auth` and `accounts` beside `settings` are read by nobody"), "{told}");
+    assert_eq!(problems.len(), 1, "one mistake is told once: {told}");
+}
+
+#[test]
+fn a_wrong_word_for_auth_is_one_mistake_and_can_be_read() {
+    let body = r#"{"inbounds": [{"protocol": "socks", "port": 1, "settings": {"auth": "pasword",
+        "accounts": [{"user": "u", "pass": "hunter2"}]}}]}"#;
+    let env = |_: &str| None;
+    let source = crate::frontend::Source { name: "c.json".into(), bytes: body.into(), format: None };
+    let loaded = crate::frontend::load(vec![source], &crate::frontend::Options { strict: false, env: &env });
+    let report = crate::frontend::render(&loaded.sources, &loaded.problems, crate::frontend::Colour::Plain);
+    assert_eq!(loaded.problems.len(), 1, "{report}");
+    assert!(report.contains("unknown variant `pasword`") && !report.contains("hunter2"), "{report}");
+}
+
+#[test]
+fn a_relay_address_that_is_a_name_is_refused_at_its_place() {
+    let door = json!({ "protocol": "socks", "port": 1, "settings": { "udp": true, "ip": "a.example" } });
+    let (_, problems) = read(Dialect::Json, &tree(&door), inbound::read);
+    assert_eq!((problems.len(), problems[0].path.as_str()), (1, "settings.ip"), "{problems:?}");
+}
+
+#[test]
+fn an_empty_name_of_a_strategy_gives_way_to_the_older_key() {
+    let json = json!({ "protocol": "freedom", "settings": { "targetStrategy": "", "domainStrategy": "UseIP" } });
+    let (model, problems) = outbound_round(&json);
+    let OutboundKind::Freedom(freedom) = model.kind else { panic!("not freedom") };
+    assert_eq!(freedom.target_strategy, crate::model::fields::DomainStrategy::UseIp);
+    assert!(problems.is_empty(), "{}", said(&problems));
 }
 
 #[test]

@@ -80,10 +80,19 @@ fn bad_expressions_are_refused_with_the_pattern() {
 }
 
 #[test]
+fn conditions_that_hold_for_nobody_are_told_and_kept() {
+    let (rule, problems) = one(r#"{"outboundTag": "o", "port": "", "sourcePort": 0, "user": ["a", "regexp:("]}"#);
+    let told: Vec<_> = problems.iter().map(|p| (p.severity, p.path.as_str())).collect();
+    let warned = |path| (Severity::Warning, path);
+    assert_eq!(told, [warned("rules[0].port"), warned("rules[0].sourcePort"), warned("rules[0].user[1]")]);
+    assert_eq!(rule.unwrap().when.user.len(), 2);
+}
+
+#[test]
 fn what_is_written_reads_back() {
     let json = r#"{"domainStrategy": "IPIfNonMatch", "rules": [
         {"ruleTag": "r", "outboundTag": "o", "domain": ["a", "domain:b", "full:c", "regexp:^d$", "dotless:e", "geosite:cn@ads",
-         "ext:x.dat:y"], "ip": ["10.0.0.0/8", "!geoip:cn", "ext:z.dat:q"], "source": ["!1.1.1.1"], "port": "", "network": "udp",
+         "ext:x.dat:y"], "ip": ["10.0.0.0/8", "!geoip:cn", "ext:z.dat:q"], "source": ["!1.1.1.1"], "port": "5", "network": "udp",
          "attrs": {"a": "b"}, "user": ["u"], "webhook": {"url": "http://x/"}},
         {"balancerTag": "b", "inboundTag": ["i"], "localPort": 3, "vlessRoute": 4, "protocol": "tls", "localOS": ["linux"]}]}"#;
     let (first, problems) = read(json);
