@@ -338,13 +338,6 @@ impl Linker<'_> {
                     To::Balancer(name) => (name, true),
                 };
                 let to = self.reference(name, balancer, "route", &Tag::new(&label));
-                for pattern in rule.when.user.iter().filter_map(|user| user.strip_prefix("regexp:")) {
-                    if regex_automata::util::syntax::parse(pattern).is_err() {
-                        let message =
-                            format!("{label}: the user `regexp:{pattern}` is no regular expression: it means nobody");
-                        self.say(&rule.at, Severity::Warning, Kind::Value, message);
-                    }
-                }
                 LinkedRule { name: label, to, when: rule.when.clone() }
             })
             .collect()
