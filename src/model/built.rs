@@ -42,6 +42,12 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
             let what = format!("balancer {}: the strategy {name} is read but cannot run yet", balancer.tag);
             say(&balancer.at, Kind::NotBuilt, what);
         }
+        if let Strategy::Random(observed) | Strategy::RoundRobin(observed) = &balancer.strategy
+            && (observed.alive_only || !observed.observer.is_empty())
+        {
+            let what = format!("balancer {}: observerTag and aliveOnly", balancer.tag);
+            say(&balancer.at, Kind::Skipped, format!("{what} are read but have no effect yet: no observatory is run"));
+        }
     }
     for rule in &draft.routing.rules {
         for part in rule_parts(rule) {
@@ -171,7 +177,10 @@ fn rule_parts(rule: &Rule) -> Vec<&'static str> {
 fn sections(draft: &Draft) -> Vec<&'static str> {
     let s = &draft.services;
     let dns = draft.dns.as_ref();
+    let buffers = draft.policy.levels.values().any(|level| level.buffer_size.is_some());
     [
+        (buffers, "bufferSize of policy levels (the relay borrows buffers only while bytes wait)"),
+        (draft.log.dns_log, "dnsLog"),
         (dns.is_some_and(|dns| !dns.servers.is_empty()), "dns.servers (names are resolved by the operating system)"),
         (!draft.fake_dns.0.is_empty(), "fakedns"),
         (s.api.is_some(), "api"),

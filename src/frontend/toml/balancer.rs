@@ -117,6 +117,10 @@ impl TomlBalancer {
                 format!("probe_interval and probe_timeout have no effect: strategy {} runs no check", strategy.name());
             cx.report(Severity::Warning, Kind::Ignored, span, message).help = Some("add probe = \"tcp\"".into());
         }
+        if self.guards == Some(true) {
+            let what = format!("balancer {}: guards are read but have no effect yet", self.tag);
+            cx.report(Severity::Warning, Kind::Skipped, self.place.span().unwrap_or_default(), what);
+        }
         let exact = self.outbounds.unwrap_or_default().into_iter().map(Member::Exact);
         Some(Balancer {
             at: self.place,

@@ -167,6 +167,10 @@ impl RawBalancer {
                 }
                 None
             })?;
+        if self.guards == Some(true) {
+            let what = format!("balancer {}: guards are read but have no effect yet", self.tag);
+            cx.report(Severity::Warning, Kind::Skipped, at.span().unwrap_or_default(), what);
+        }
         let guards = self.guards.unwrap_or(!matches!(strategy, Strategy::Random(_) | Strategy::RoundRobin(_)));
         let exact = self.members.0.into_iter().map(Member::Exact);
         let members = exact.chain(self.selector.0.into_iter().map(Member::Prefix)).collect();

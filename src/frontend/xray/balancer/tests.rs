@@ -89,8 +89,8 @@ fn mistakes_name_the_balancer_and_the_words() {
 fn what_is_written_reads_back() {
     for json in [
         r#"{"tag": "b", "selector": ["p", "q"], "fallbackTag": "d"}"#,
-        r#"{"tag": "b", "members": ["p"], "strategy": "failover"}"#,
-        r#"{"tag": "b", "selector": ["p"], "guards": true, "strategy": {"type": "roundRobin", "settings": {"probe": "tcp"}}}"#,
+        r#"{"tag": "b", "members": ["p"], "strategy": "failover", "guards": false}"#,
+        r#"{"tag": "b", "selector": ["p"], "strategy": {"type": "roundRobin", "settings": {"probe": "tcp"}}}"#,
         r#"{"tag": "b", "selector": ["p"], "strategy": {"type": "leastLoad", "settings": {"costs": [{"regexp": true,
             "match": "x", "value": 2.5}], "baselines": ["1s"], "expected": 2, "maxRTT": "800ms", "tolerance": 0.2}}}"#,
         r#"{"tag": "b", "selector": ["p"], "strategy": {"type": "hrw", "settings": {"hashKey": ["dest_site"], "top": 2}}}"#,
