@@ -5,16 +5,14 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::addr::Target;
 use crate::flow::{BoxStream, Packets};
-use crate::net::SocketOptions;
 use crate::net::udp::Datagrams;
+use crate::net::{SocketOptions, poll_end};
 use crate::proto::socks::{read_datagram, write_header};
 
 /// Whether associations are served, and from where.
@@ -101,24 +99,12 @@ impl Association {
             }
         }
     }
-
-    /// Reads over whatever the client says on its TCP connection; its end is the association's.
-    fn poll_control(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        let mut scrap = [0; 256];
-        loop {
-            let mut read = ReadBuf::new(&mut scrap);
-            match ready!(Pin::new(&mut self.control).poll_read(cx, &mut read)) {
-                Ok(()) if read.filled().is_empty() => return Poll::Ready(io::ErrorKind::UnexpectedEof.into()),
-                Ok(()) => {}
-                Err(error) => return Poll::Ready(error),
-            }
-        }
-    }
 }
 
 impl Packets for Association {
     fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
-        if let Poll::Ready(end) = self.poll_control(cx) {
+        // Whatever the client says on its TCP connection means nothing; its end is the association's.
+        if let Poll::Ready(end) = poll_end(&mut self.control, cx) {
             return Poll::Ready(Err(end));
         }
         loop {

@@ -4,6 +4,7 @@
 //! packet.
 
 mod drive;
+mod ending;
 mod families;
 mod hub;
 mod pool;
@@ -17,6 +18,7 @@ mod watch;
 mod way;
 
 pub use drive::{Bounds, DriveError, drive};
+pub use ending::poll_end;
 pub use families::Families;
 pub use hub::{Session, share};
 pub use prefixed::{Prefixed, boxed};

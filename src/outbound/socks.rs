@@ -3,18 +3,16 @@
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use tokio::io::{AsyncRead, ReadBuf};
 
 use super::rotation::{Rotation, no_server, pass_over};
 use super::way::{Way, begun};
 use crate::addr::{DomainName, Host, Target};
 use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Half, Packets, Services, Stage};
-use crate::net::{Bounds, DriveError, Families, drive};
+use crate::net::{Bounds, DriveError, Families, drive, poll_end};
 use crate::proto::socks::{Client, Client4, Command, Login, Outcome, Refused, read_datagram, write_header};
 use crate::wire::Handshake;
 
@@ -204,23 +202,9 @@ struct Relayed {
     out: Vec<u8>,
 }
 
-impl Relayed {
-    fn poll_control(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        let mut scrap = [0; 256];
-        loop {
-            let mut read = ReadBuf::new(&mut scrap);
-            match ready!(Pin::new(&mut self.control).poll_read(cx, &mut read)) {
-                Ok(()) if read.filled().is_empty() => return Poll::Ready(io::ErrorKind::UnexpectedEof.into()),
-                Ok(()) => {}
-                Err(error) => return Poll::Ready(error),
-            }
-        }
-    }
-}
-
 impl Packets for Relayed {
     fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
-        if let Poll::Ready(end) = self.poll_control(cx) {
+        if let Poll::Ready(end) = poll_end(&mut self.control, cx) {
             return Poll::Ready(Err(end));
         }
         loop {
