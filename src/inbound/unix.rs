@@ -33,26 +33,6 @@ pub enum UnixPlace {
 /// Longest path of a Unix socket address on Linux, its first byte being the zero that makes it abstract.
 const PATH: usize = 107;
 
-impl UnixPlace {
-    /// Reads `/path`, `/path,0660`, `@name` or `@@name`.
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
-        if let Some(name) = text.strip_prefix("@@") {
-            return Self::Abstract { name: name.to_owned(), padded: true };
-        }
-        if let Some(name) = text.strip_prefix('@') {
-            return Self::Abstract { name: name.to_owned(), padded: false };
-        }
-        let moded = text
-            .rsplit_once(',')
-            .and_then(|(path, mode)| u32::from_str_radix(mode.trim(), 8).ok().map(|mode| (path, mode)));
-        match moded {
-            Some((path, mode)) => Self::File { path: path.into(), mode: Some(mode) },
-            None => Self::File { path: text.into(), mode: None },
-        }
-    }
-}
-
 impl fmt::Display for UnixPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -148,15 +128,6 @@ fn identity(path: &Path) -> Option<Identity> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn places_are_read() {
-        let file = |path: &str, mode| UnixPlace::File { path: path.into(), mode };
-        assert_eq!(UnixPlace::parse("/run/a.sock"), file("/run/a.sock", None));
-        assert_eq!(UnixPlace::parse("/run/a.sock,0660"), file("/run/a.sock", Some(0o660)));
-        assert_eq!(UnixPlace::parse("@a").to_string(), "@a");
-        assert_eq!(UnixPlace::parse("@@a"), UnixPlace::Abstract { name: "a".into(), padded: true });
-    }
 
     #[tokio::test]
     async fn a_left_file_is_replaced_and_a_used_one_is_not() {

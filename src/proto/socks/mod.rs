@@ -12,4 +12,4 @@ pub use client::{Client, Login, Outcome};
 pub use client4::Client4;
 pub use reply::{Refused, Reply};
 pub use server::{Command, Request, Server, Version};
-pub use udp::{MAX_HEADER, read_datagram, write_header};
+pub use udp::{read_datagram, write_header};

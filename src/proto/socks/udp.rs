@@ -4,9 +4,6 @@ use super::address::{read_address, write_address};
 use crate::addr::Target;
 use crate::wire::{Reader, WireError};
 
-/// The longest header: reserved bytes, fragment, type, a name of 255 bytes with its length, port.
-pub const MAX_HEADER: usize = 3 + 1 + 1 + 255 + 2;
-
 /// Splits a datagram into its address and its payload, which may be empty.
 ///
 /// # Errors
