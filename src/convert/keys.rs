@@ -64,6 +64,11 @@ pub fn classify(loaded: &Loaded, changes: &[Change]) -> Vec<KeyReport> {
     walk.keys
 }
 
+/// Whether a value is taken from the environment when the file is read.
+fn from_env(node: &Node) -> bool {
+    node.text().is_some_and(|text| text.split(',').any(|part| part.trim().starts_with("env:")))
+}
+
 /// The paths of items that a class was given to, each once, with one of its keys.
 pub fn decided<'k>(keys: impl IntoIterator<Item = &'k KeyReport>) -> Vec<&'k KeyReport> {
     let mut seen = HashSet::new();
@@ -162,6 +167,9 @@ impl Walk<'_> {
         let (class, why, decided) = match mark {
             _ if node.is_null() => {
                 (Class::Default, "null is the same as leaving the key out".to_owned(), self.path.len())
+            }
+            Some((Mark { class: Class::Kept | Class::Default, .. }, _)) | None if from_env(node) => {
+                (Class::Approximated, "written is the value that the variable has now".to_owned(), self.path.len())
             }
             Some((mark, decided)) => (mark.class, mark.why.clone(), decided),
             None => (Class::Kept, String::new(), self.path.len()),

@@ -26,6 +26,11 @@ pub fn xray() -> Json {
     let mut schema = whole("Xray", root, &defs);
     tidy(&mut schema);
     allow_null(&mut schema);
+    let records = schema["$defs"].as_object().into_iter().flatten();
+    let takes_null = |shape: &Json| shape["type"].as_array().is_some_and(|kinds| kinds.contains(&"null".into()));
+    let nullable: Vec<String> =
+        records.filter(|(_, shape)| takes_null(shape)).map(|(name, _)| format!("#/$defs/{name}")).collect();
+    collapse(&mut schema, &nullable);
     schema
 }
 
@@ -146,6 +151,34 @@ fn or_null(schema: &mut Json) {
         && !words.contains(&Json::Null)
     {
         words.push(Json::Null);
+    }
+}
+
+/// A record takes `null` itself, so that a choice between it and `null` is none; the fewer choices, the nearer a violation
+/// is told to its place.
+fn collapse(schema: &mut Json, nullable: &[String]) {
+    match schema {
+        Json::Object(map) => {
+            if let Some(Json::Array(some)) = map.get("anyOf") {
+                let others: Vec<&Json> = some.iter().filter(|s| s["type"] != "null").collect();
+                let takes_null = |s: &Json| match s["$ref"].as_str() {
+                    Some(name) => nullable.iter().any(|n| n == name),
+                    None => s["type"].as_array().is_some_and(|kinds| kinds.contains(&"null".into())),
+                };
+                if let [one] = others.as_slice()
+                    && takes_null(one)
+                {
+                    let one = (*one).clone();
+                    map.remove("anyOf");
+                    for (key, value) in one.as_object().into_iter().flatten() {
+                        map.entry(key.clone()).or_insert_with(|| value.clone());
+                    }
+                }
+            }
+            map.values_mut().for_each(|value| collapse(value, nullable));
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| collapse(item, nullable)),
+        _ => {}
     }
 }
 

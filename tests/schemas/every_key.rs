@@ -137,7 +137,7 @@ impl<'s> Walk<'s> {
         }
         let Some(properties) = shape.get("properties") else { return };
         // A kind and its settings: one alternative for each kind.
-        let kinds = properties.get("type").and_then(|t| first_word(t));
+        let kinds = properties.get("type").and_then(first_word);
         match (kinds, properties.get("settings")) {
             (Some(kind), Some(settings)) => {
                 let (outer, place) = (wrap.clone(), format!("{}.settings", of_kind(path, &kind)));

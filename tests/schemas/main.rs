@@ -136,3 +136,28 @@ fn every_key_counts_or_says_why_not() {
     assert!(found.keys.len() > 600, "only {} keys", found.keys.len());
     committed_below("MIGRATION.md", migration::MARK, &migration::tables(&found));
 }
+
+/// The schemas are a second opinion: silent where our reading has spoken, with a place and without values where it has not.
+#[test]
+fn violations_have_places_and_hold_no_secrets() {
+    let load = |name: &str, body: &str| {
+        let source = Source { name: name.into(), bytes: body.as_bytes().to_vec(), format: None };
+        load_watched(vec![source], &Options { strict: false, env: &|_| None })
+    };
+    let json =
+        r#"{"outbounds": [{"protocol": "trojan", "settings": {"servers": [{"password": 12345678}]}}], "log": 5}"#;
+    let toml = "[[outbound]]\nprotocol = \"freedom\"\n[outbound.settings]\nhunter2 = 1\n[log]\nlevel = \"loud\"\n";
+    for (name, body, places, hidden) in
+        [("c.json", json, ["12345678", "5"], "12345678"), ("c.toml", toml, ["[outbound.settings]", "\"loud\""], "loud")]
+    {
+        let mut loaded = load(name, body);
+        assert!(schema::violations(&loaded).is_empty(), "{name}: said twice");
+        loaded.problems.clear();
+        let found = schema::violations(&loaded);
+        let cut = |span: etemenanki::shape::Span| &body[span.start as usize..span.end as usize];
+        for place in places {
+            assert!(found.iter().any(|p| p.span.is_some_and(|s| cut(s) == place)), "{name}: {place}: {found:#?}");
+        }
+        assert!(!found.iter().any(|p| p.message.contains(hidden)), "{found:#?}");
+    }
+}
