@@ -124,6 +124,10 @@ fn toml_files_are_judged_as_they_were() {
         let told = render(&loaded.sources, &loaded.problems, Colour::Plain);
         let broken = path.file_stem().unwrap().to_str().unwrap().starts_with("bad-");
         assert_eq!(loaded.failed(), broken, "{}: {told}", path.display());
+        if !broken {
+            let json = convert(vec![source(path)], &Options { to: To::Json, env: &env });
+            assert!(json.text.is_ok(), "{}: {:?}", path.display(), json.text);
+        }
         wrong.extend(golden(&path.with_extension("problems"), &told));
     }
     finish(files.len(), 16, &wrong);

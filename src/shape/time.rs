@@ -42,6 +42,7 @@ macro_rules! times {
             fn shape(dialect: Dialect, _: &mut Defs) -> Json {
                 match (dialect, Unit::$json) {
                     (Dialect::Json, Unit::Text) => json!({ "type": "string" }),
+                    (Dialect::Json, Unit::Millis) => json!({ "type": ["integer", "string"], "minimum": 0 }),
                     (Dialect::Json, _) => json!({ "type": "integer", "minimum": 0 }),
                     _ => json!({ "type": ["integer", "string"], "minimum": 0 }),
                 }

@@ -1,5 +1,7 @@
 //! The way back: a draft as the JSON that today's Xray reads.
 
+use crate::addr::Tag;
+use crate::model::balancer::{Member, ProbeKind, Strategy};
 use crate::model::draft::Draft;
 use crate::model::fields::Networks;
 use crate::model::log::{Level, Log, Sink};
@@ -12,8 +14,53 @@ use crate::shape::{Class, Dialect, Field, Plain, PlainMap, Record};
 use super::{balancer, inbound, outbound, routing};
 use crate::frontend::settle::Change;
 
-/// Says with Xray's means what only TOML can say: Xray's default is the first outbound, and it has no other.
+/// Says with Xray's means what only TOML can say, and takes out what cannot be said.
 pub fn prepare(draft: &mut Draft) -> Vec<Change> {
+    let mut changes = without_room(draft);
+    changes.extend(default_as_xray(draft));
+    changes
+}
+
+/// What JSON has no key for.
+fn without_room(draft: &mut Draft) -> Vec<Change> {
+    let mut changes = vec![];
+    let mut gone = |at: &crate::shape::Spot, why: String| {
+        changes.push(Change { span: at.span(), class: Class::Approximated, why });
+    };
+    let mut bare = vec![];
+    for outbound in &mut draft.outbounds {
+        if outbound.endpoint.take().is_some() {
+            bare.push(outbound.tag.clone());
+            gone(
+                &outbound.at,
+                format!("outbound {}: a kind without a server has none for probes either", outbound.tag),
+            );
+        }
+    }
+    for balancer in &mut draft.balancers {
+        let checks = matches!(balancer.strategy, Strategy::Random(_) | Strategy::RoundRobin(_) | Strategy::Failover(_));
+        let selects = |tag: &Tag| {
+            balancer.members.iter().any(|member| match member {
+                Member::Exact(name) => name.tag == *tag,
+                Member::Prefix(name) => tag.as_str().starts_with(name.tag.as_str()),
+            })
+        };
+        if let Some(probe) = &mut balancer.probe
+            && probe.kind == ProbeKind::Tcp
+            && bare.iter().any(selects)
+        {
+            probe.kind = ProbeKind::Auto;
+            gone(&balancer.at, format!("balancer {}: members without a server are checked by HTTP", balancer.tag));
+        }
+        if !checks && balancer.probe.take().is_some() {
+            gone(&balancer.at, format!("balancer {}: this strategy has no check of its own in JSON", balancer.tag));
+        }
+    }
+    changes
+}
+
+/// Xray's default is the first outbound, and it has no other.
+fn default_as_xray(draft: &mut Draft) -> Vec<Change> {
     let Some(default) = draft.routing.default.take() else { return vec![] };
     let (To::Outbound(name) | To::Balancer(name)) = &default;
     let span = name.at.span();
