@@ -349,3 +349,104 @@ fn without_files_it_waits_without_spinning_and_recovers() {
     assert_eq!(status.code(), Some(0));
     assert!(said.lines().count() < 20, "{said}");
 }
+
+/// A server that answers every connection by these bytes, again and again if `floods`, and then holds it.
+fn hostile_server(says: &'static [u8], floods: bool) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let mut left = if floods { 4096 } else { 1 };
+                while left > 0 && stream.write_all(says).is_ok() {
+                    left -= 1;
+                }
+                let _ = ended(&stream, Duration::from_secs(60));
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn hostile_servers_end_their_flow_alone() {
+    static LONG: [u8; 8192] = [b'x'; 8192];
+    static FIELDS: [u8; 8000] = {
+        let mut fields = [b'a'; 8000];
+        let mut at = 0;
+        while at < fields.len() {
+            [fields[at + 1], fields[at + 2], fields[at + 3]] = [b':', b'\r', b'\n'];
+            at += 4;
+        }
+        fields
+    };
+    // What SOCKS and HTTP servers must not say, and nothing at all.
+    let upstreams = [
+        (&b""[..], false),
+        (&[0; 300], true),
+        (b"\x05\xff", false),
+        (b"\x05\x00\x05\x00\x00\x09", true),
+        (&LONG, true),
+    ];
+    let origins = [
+        (&LONG[..], true),
+        (&FIELDS, true),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", false),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", true),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", false),
+    ];
+    let mut outbounds = vec![json!({"protocol": "freedom"})];
+    let mut inbounds = vec![];
+    let mut rules = vec![];
+    let (web, calm) = (free_port(), free_port());
+    let mut ports = vec![web, calm];
+    for protocol in ["socks", "http"] {
+        for (says, floods) in upstreams {
+            let (port, tag) = (free_port(), format!("{protocol}-{}", ports.len()));
+            let server = json!({"address": "127.0.0.1", "port": hostile_server(says, floods)});
+            outbounds.push(json!({"tag": tag, "protocol": protocol, "settings": {"servers": [server]}}));
+            inbounds.push(json!({"tag": tag, "listen": "127.0.0.1", "port": port, "protocol": "socks"}));
+            rules.push(json!({"inboundTag": [tag], "outboundTag": tag}));
+            ports.push(port);
+        }
+    }
+    for (port, protocol) in [(web, "http"), (calm, "socks")] {
+        inbounds.push(json!({"listen": "127.0.0.1", "port": port, "protocol": protocol}));
+    }
+    let config = json!({
+        "log": {"loglevel": "info", "access": "none"},
+        "policy": {"levels": {"0": {"handshake": LIMIT.as_secs(), "connIdle": 3}}},
+        "inbounds": inbounds, "outbounds": outbounds, "routing": {"rules": rules},
+    });
+    let engine = Engine::json(&config, &ports);
+    let before = memory(engine.process.pid(), "VmHWM:");
+    thread::scope(|scope| {
+        for port in &ports[2..] {
+            scope.spawn(move || {
+                let mut stream = connect(*port);
+                stream.write_all(&[5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, 0, 9]).expect("the inbound reads");
+                stream.read_exact(&mut [0; 12]).expect("the inbound grants it");
+                stream.write_all(b"hello").expect("it is granted");
+                assert!(ended(&stream, Duration::from_secs(20)).is_some(), "port {port}");
+            });
+        }
+        for (says, floods) in origins {
+            scope.spawn(move || {
+                let mut stream = connect(web);
+                let request = format!("GET http://127.0.0.1:{}/ HTTP/1.1\r\n\r\n", hostile_server(says, floods));
+                stream.write_all(request.as_bytes()).expect("the inbound reads");
+                assert!(
+                    ended(&stream, Duration::from_secs(20)).is_some(),
+                    "{:?}",
+                    String::from_utf8_lossy(&says[..20])
+                );
+            });
+        }
+    });
+    let grown = memory(engine.process.pid(), "VmHWM:") - before;
+    assert!(grown < 24 << 10, "{grown} KiB more");
+    let (status, said) = engine.stop();
+    assert_eq!(status.code(), Some(0));
+    let strange: Vec<_> = said.lines().skip(2).filter(|line| !line.contains("core: Xray")).collect();
+    assert!(strange.is_empty(), "{strange:#?}");
+}
