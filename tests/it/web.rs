@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::{Certificate, Engine, Nginx, Peer, curl, free_port, program, sing_box};
+use crate::support::{Certificate, Engine, Nginx, PATIENCE, Peer, curl, free_port, program, sing_box};
 
 fn config(inbound: Value, outbound: Value) -> (u16, Value) {
     let port = free_port();
@@ -115,7 +115,9 @@ fn a_tunnel_to_tls_and_an_old_origin_without_length() {
     let old = scripted(b"HTTP/1.0 200 OK\r\nX: y\r\n\r\nuntil the end", drop);
     assert_eq!(curl(&["-x", &proxy, &format!("http://127.0.0.1:{old}/")]).text(), "until the end");
     let cut = scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ncut", drop);
-    assert!(!curl(&["-x", &proxy, &format!("http://127.0.0.1:{cut}/")]).ok, "a body cut short must not look whole");
+    let answer = curl(&["-x", &proxy, &format!("http://127.0.0.1:{cut}/")]);
+    assert!(!answer.ok, "a body cut short must not look whole");
+    assert!(!answer.complaint.contains("timed out"), "it ends as the origin ends: {}", answer.complaint);
     let none = scripted(b"", drop);
     let status = curl(&["-x", &proxy, "-o", "/dev/null", "-w", "%{http_code}", &format!("http://127.0.0.1:{none}/")]);
     assert_eq!(status.text(), "502");
@@ -135,6 +137,7 @@ fn a_change_of_protocol_becomes_a_tunnel() {
     );
     let (_engine, proxy) = proxy();
     let mut stream = TcpStream::connect(proxy.trim_start_matches("http://")).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout that is not zero");
     let request = format!(
         "GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nping"
     );
@@ -190,6 +193,7 @@ fn users_are_let_in_by_password_and_a_refusal_arrives_whatever_they_send() {
     assert!(!origin.requests().iter().any(|line| line.contains("PUT")), "{:?}", origin.requests());
     // An end by reset takes the answer along on some systems.
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout that is not zero");
     let head = format!("POST {} HTTP/1.1\r\nContent-Length: 100000\r\n\r\n", origin.url("x"));
     stream.write_all(&[head.as_bytes(), &[b'x'; 100_000]].concat()).expect("the inbound reads it over");
     let mut answer = String::new();
