@@ -7,6 +7,7 @@ mod advice;
 mod duplicates;
 mod literals;
 
+use super::format::Format;
 use super::text::{Comment, Parsed, Text};
 use crate::shape::{Entry, Kind, Node, Problem, Severity, Value};
 
@@ -48,11 +49,29 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
+    /// What else the text is, if its first words cannot be JSON's: the commonest mistake is another language.
+    fn stranger(&self) -> Option<(&'static str, &'static str)> {
+        let rest = self.text.body.get(self.at..)?;
+        let inner = rest.trim_start_matches('[').trim_start();
+        match (rest.chars().next()?, Format::of_text(rest)) {
+            ('<', _) => Some(("this is a web page, not a configuration", "is the address right?")),
+            ('{' | '"' | '\'', _) => None,
+            (_, Format::Yaml) => Some(("this is YAML, not JSON", "name the file .yaml, or give -format yaml")),
+            (_, Format::Toml) if inner.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                Some(("this is TOML, not JSON", "name the file .toml, or give -format toml"))
+            }
+            _ => None,
+        }
+    }
+
     fn document(&mut self) -> Read<Node> {
         self.blanks()?;
         if self.peek().is_none() {
             let message = if self.comments.is_empty() { "the file is empty" } else { "the file holds comments only" };
             return self.fail(0, 0, message, Some("a configuration is an object: { … }"));
+        }
+        if let Some((what, help)) = self.stranger() {
+            return self.fail(self.at, self.at + self.char_len(), what, Some(help));
         }
         let root = self.value()?;
         if root.map().is_none() {

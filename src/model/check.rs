@@ -275,8 +275,11 @@ impl Linker<'_> {
             } else {
                 (Severity::Warning, "so it is left out")
             };
-            // The first users' words, which say the same of every member without a server.
-            let why = "has no upstream a TCP health probe can reach";
+            // In TOML the first users' words, which say the same of every member without a server.
+            let why = match self.dialect {
+                Dialect::Toml => "has no upstream a TCP health probe can reach",
+                Dialect::Json => "is a blackhole, which carries nothing",
+            };
             let message = format!("balancer {}: outbound {} {why}, {what}", balancer.tag, outbound.tag);
             self.say(&name.at, severity, Kind::Conflict, message);
             return;

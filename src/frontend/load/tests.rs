@@ -338,6 +338,19 @@ fn webhooks_and_misspelt_passwords_stay_out_of_reports() {
     assert!(report.contains("webhook") && report.contains("pasword") && !report.contains("hunter"), "{report}");
 }
 
+#[test]
+fn another_language_under_the_name_of_json_is_named_once() {
+    for (body, what) in [
+        ("# x\ninbounds: []\noutbounds: []\n", "this is YAML, not JSON"),
+        ("[[inbound]]\nport = 1\n", "this is TOML, not JSON"),
+        ("log.level = \"debug\"\n", "this is TOML, not JSON"),
+        ("<html><a href=x></html>", "this is a web page, not a configuration"),
+    ] {
+        assert_eq!(told(&json(body)), [format!(": {what}")], "{body}");
+    }
+    assert!(told(&json("[]"))[0].contains("a configuration is an object"));
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(600))]
 
