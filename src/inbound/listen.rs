@@ -167,7 +167,10 @@ struct Host {
 impl Host {
     async fn serve(self, socket: Socket) {
         match socket {
-            Socket::Tcp(listener) => accept_all(listener, &self.token, |stream, from| self.tcp(stream, from)).await,
+            Socket::Tcp(listener) => {
+                let known = self.known(&listener);
+                accept_all(listener, &self.token, |stream, from| self.tcp(stream, from, known)).await;
+            }
             Socket::Udp(socket) => {
                 if let Err(error) = share(socket, &self.token, |session| self.datagrams(session)).await {
                     tracing::warn!(inbound = %self.inbound.common.tag, %error, "a UDP listener ended");
@@ -184,9 +187,16 @@ impl Host {
         }
     }
 
-    fn tcp(&self, stream: TcpStream, source: SocketAddr) {
+    /// Where all connections of a listener arrive, so that not each has to be asked; not known of a wildcard, nor where
+    /// foreign addresses are taken.
+    fn known(&self, listener: &TcpListener) -> Option<SocketAddr> {
+        let local = listener.local_addr().ok()?;
+        (!local.ip().is_unspecified() && !self.inbound.options.transparent).then_some(local)
+    }
+
+    fn tcp(&self, stream: TcpStream, source: SocketAddr, known: Option<SocketAddr>) {
         // A connection that is gone already has no local address.
-        let Ok(local) = stream.local_addr() else { return };
+        let Some(local) = known.or_else(|| stream.local_addr().ok()) else { return };
         let local = SocketAddr::new(local.ip().to_canonical(), local.port());
         let original = self.inbound.original(&stream, local);
         self.clone().visit(stream, Visitor { source, local, original });

@@ -196,7 +196,7 @@ fn prepared(domain: Domain, kind: Type, options: &SocketOptions) -> io::Result<S
     if kind == Type::STREAM {
         stream_options(&socket, options)?;
     }
-    platform_options(&socket, domain, options)?;
+    platform_options(&socket, domain, kind, options)?;
     Ok(socket)
 }
 
@@ -233,7 +233,7 @@ fn stream_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn platform_options(socket: &Socket, domain: Domain, options: &SocketOptions) -> io::Result<()> {
+fn platform_options(socket: &Socket, domain: Domain, kind: Type, options: &SocketOptions) -> io::Result<()> {
     if let Some(mark) = options.mark {
         socket.set_mark(mark)?;
     }
@@ -245,7 +245,7 @@ fn platform_options(socket: &Socket, domain: Domain, options: &SocketOptions) ->
     } else if options.transparent {
         socket.set_ip_transparent_v6(true)?;
     }
-    if socket.r#type()? == Type::STREAM {
+    if kind == Type::STREAM {
         if options.user_timeout.is_some() {
             socket.set_tcp_user_timeout(options.user_timeout)?;
         }
@@ -260,7 +260,7 @@ fn platform_options(socket: &Socket, domain: Domain, options: &SocketOptions) ->
 }
 
 #[cfg(not(target_os = "linux"))]
-fn platform_options(_: &Socket, _: Domain, options: &SocketOptions) -> io::Result<()> {
+fn platform_options(_: &Socket, _: Domain, _: Type, options: &SocketOptions) -> io::Result<()> {
     let plain = SocketOptions {
         bind: options.bind,
         stagger: options.stagger,

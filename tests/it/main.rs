@@ -11,6 +11,7 @@ mod callers;
 mod commands;
 mod datagrams;
 mod hostile;
+mod idle;
 mod peers;
 mod routing;
 mod support;
