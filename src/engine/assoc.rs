@@ -152,7 +152,7 @@ impl Association {
             Some(Way::To(to, because)) => {
                 let (to, because) = (to.clone(), *because);
                 let payload = std::mem::take(&mut self.buf);
-                self.send(to, because, &payload, target);
+                self.send(cx, to, because, &payload, target);
                 self.buf = payload;
             }
             Some(Way::Asked) => {
@@ -196,7 +196,7 @@ impl Association {
                 Ok(Heading { to, because }) => {
                     self.ways.insert(target.clone(), Way::To(to.clone(), because));
                     for payload in waiting {
-                        self.send(to.clone(), because, &BytesMut::from(&payload[..]), target.clone());
+                        self.send(cx, to.clone(), because, &payload, target.clone());
                     }
                 }
                 Err(nowhere) => {
@@ -207,16 +207,18 @@ impl Association {
         }
     }
 
-    fn send(&mut self, to: Dest, because: Because, payload: &BytesMut, target: Target) {
-        if let Some(link) = self.links.iter_mut().find(|link| link.to == to) {
-            return link.push(payload, target);
+    fn send(&mut self, cx: &mut Context<'_>, to: Dest, because: Because, payload: &[u8], target: Target) {
+        let at = match self.links.iter().position(|link| link.to == to) {
+            Some(at) => at,
+            None if self.links.len() >= LINKS => return,
+            None => {
+                self.links.push(Link::open(&self.house, to, because, self.flow_to(&target)));
+                self.links.len() - 1
+            }
+        };
+        if let Err(error) = self.links[at].push(cx, payload, target) {
+            self.close(at, &error);
         }
-        if self.links.len() >= LINKS {
-            return;
-        }
-        let mut link = Link::open(&self.house, to, because, self.flow_to(&target));
-        link.push(payload, target);
-        self.links.push(link);
     }
 
     /// Lets every link send, and takes one answer of each to the client.
@@ -235,7 +237,11 @@ impl Association {
                     Poll::Ready(Ok(from)) => {
                         (any, self.moved) = (true, true);
                         self.flow.meter.add_down(self.buf.len() as u64);
-                        self.answer = Some((self.buf.split().freeze(), from));
+                        // Kept only where the client does not take it now.
+                        match self.client.poll_send(cx, &self.buf, &from) {
+                            Poll::Ready(sent) => sent?,
+                            Poll::Pending => self.answer = Some((Bytes::copy_from_slice(&self.buf), from)),
+                        }
                     }
                     Poll::Ready(Err(error)) => {
                         self.close(at, &error);

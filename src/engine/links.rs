@@ -54,12 +54,19 @@ impl Link {
         Self { to, last: Instant::now(), state: State::Opening(Box::pin(opening)), waiting: VecDeque::new() }
     }
 
-    /// Takes a datagram on its way out.
-    pub(super) fn push(&mut self, payload: &BytesMut, target: Target) {
+    /// Takes a datagram on its way out. It is copied only if it must wait.
+    pub(super) fn push(&mut self, cx: &mut Context<'_>, payload: &[u8], target: Target) -> Result<(), Closed> {
         self.last = Instant::now();
+        if self.waiting.is_empty()
+            && let State::Open(packets) = &mut self.state
+            && let Poll::Ready(sent) = packets.poll_send(cx, payload, &target)
+        {
+            return Ok(sent?);
+        }
         if self.waiting.len() < WAITING {
             self.waiting.push_back((Bytes::copy_from_slice(payload), target));
         }
+        Ok(())
     }
 
     /// Goes on opening, and sends what waits, as far as that is possible now.
