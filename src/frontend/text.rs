@@ -11,6 +11,10 @@ use crate::shape::{Kind, Node, Problem, Severity, Span};
 /// given by mistake must not fill the memory.
 pub const LIMIT: usize = 64 << 20;
 
+/// The most values that a file can hold, by its commas and line ends. A value costs the tree some hundred bytes, so a
+/// file of [`LIMIT`] bytes that is nothing but small numbers would take gigabytes.
+pub const MAX_VALUES: usize = 2_000_000;
+
 /// One file's text and where its lines begin.
 #[derive(Debug, Clone)]
 pub struct Text {
@@ -176,6 +180,12 @@ fn refused(bytes: &[u8]) -> Option<(String, Option<String>)> {
             Some("large domain and address lists belong into geosite.dat and geoip.dat files".into()),
         ));
     }
+    if bytes.iter().filter(|b| matches!(b, b',' | b'\n')).count() > MAX_VALUES {
+        return Some((
+            format!("the file holds too many values for a configuration: more than {MAX_VALUES} commas and lines"),
+            Some("large domain and address lists belong into geosite.dat and geoip.dat files".into()),
+        ));
+    }
     let encoding = match bytes {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => "UTF-32",
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16",
@@ -203,6 +213,13 @@ fn offset(n: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_nothing_but_values_is_refused_before_it_takes_the_memory() {
+        let (_, problems, readable) = decode(0, "c", &b"0,".repeat(MAX_VALUES + 1), false);
+        assert!(!readable && problems[0].message.contains("too many values"), "{problems:?}");
+        assert!(decode(0, "c", &b"0,".repeat(MAX_VALUES), false).2);
+    }
 
     #[test]
     fn places_count_lines_and_characters() {

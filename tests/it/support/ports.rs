@@ -1,23 +1,30 @@
 //! Free ports, and waiting for something to become true.
 
-use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Mutex;
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what should take milliseconds: long enough for a machine with two busy cores.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A TCP port of loopback that nobody has, and that no other test of this process was given.
+/// Below the range from which the system takes the ports of outgoing connections: one of those could land on a port
+/// between the moment it is found free and the moment a test's program listens on it.
+const PORTS: std::ops::Range<u16> = 15_000..32_000;
+
+/// A port of loopback, free for TCP and UDP, that no other test of this process was given.
 pub fn free_port() -> u16 {
-    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
-    loop {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
-        let port = listener.local_addr().expect("a bound socket has an address").port();
-        if GIVEN.lock().expect("no test fails while it holds this lock").insert(port) {
-            return port;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let span = PORTS.end - PORTS.start;
+    // Two runs at once begin at different places.
+    let begin = u16::try_from(std::process::id() % u32::from(span)).unwrap_or_default();
+    for _ in 0..span {
+        let step = (begin + NEXT.fetch_add(1, Ordering::Relaxed) % span) % span;
+        let at = (Ipv4Addr::LOCALHOST, PORTS.start + step);
+        if TcpListener::bind(at).is_ok() && UdpSocket::bind(at).is_ok() {
+            return at.1;
         }
     }
+    panic!("loopback has no free port in {PORTS:?}");
 }
 
 /// Polls until `ready` gives a value; `None` when `limit` has passed.
