@@ -273,6 +273,24 @@ fn every_file_is_read_before_anything_is_refused() {
 }
 
 #[test]
+fn what_linking_finds_is_told_beside_what_reading_found() {
+    let rules = |tag: &str| {
+        format!(r#", "log": {{"loglevel": 5}}, "routing": {{"rules": [{{"port": 1, "outboundTag": "{tag}"}}]}}"#)
+    };
+    let loaded = json(&with(&rules("dirct")));
+    assert_eq!(
+        told(&loaded),
+        [
+            "log.loglevel: invalid type: integer `5`, expected a string",
+            "routing.rules[0].outboundTag: there is no outbound dirct: flows that meet it will be closed",
+        ]
+    );
+    // An outbound that could not be read may be the one that is meant.
+    let broken = r#"{"outbounds": [{"tag": "dirct", "protocol": 5}], "routing": {"rules": [{"port": 1, "outboundTag": "dirct"}]}}"#;
+    assert_eq!(told(&json(broken)).len(), 1, "{:?}", told(&json(broken)));
+}
+
+#[test]
 fn secrets_stay_out_of_reports() {
     let body = r#"{"inbounds": [{"port": 1, "protocol": "socks", "settings": {"auth": "password",
         "accounts": [{"user": "alice77", "pass": 12345678, "x": 1}]}}],
