@@ -364,6 +364,10 @@ impl Linker<'_> {
         if let Some(dest) = found {
             return dest;
         }
+        // A name that was required and not given was told by the reader.
+        if name.tag.is_empty() && name.at.span().is_none() {
+            return Dest::Closed(name.tag.clone());
+        }
         if !balancer && built::is_service(&self.draft.services, &name.tag) {
             return Dest::Closed(name.tag.clone());
         }

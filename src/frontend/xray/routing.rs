@@ -140,6 +140,10 @@ impl RawRule {
         if let Some(kind) = &self.kind {
             cx.key("type", |cx| cx.mark(kind.0.span, Class::Default, "every rule is a field rule"));
         }
+        // Xray takes an empty tag for none.
+        for name in [&mut self.outbound, &mut self.balancer] {
+            *name = name.take().filter(|name| !name.tag.is_empty());
+        }
         if self.outbound.is_none() && self.balancer.is_none() {
             let problem = cx.error(
                 table.node(),

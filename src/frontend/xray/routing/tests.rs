@@ -56,6 +56,12 @@ fn a_rule_without_target_or_condition_is_an_error_at_its_place() {
 }
 
 #[test]
+fn an_empty_tag_is_none() {
+    let (rule, problems) = one(r#"{"outboundTag": "", "balancerTag": "b", "port": 1}"#);
+    assert_eq!((rule.map(|r| r.to), problems.len()), (Some(To::Balancer(Name::new("b"))), 0));
+}
+
+#[test]
 fn older_routing_settings_are_appended() {
     let (routing, problems) = read(
         r#"{"strategy": "rules", "rules": [{"port": 1, "outboundTag": "a"}],
