@@ -67,6 +67,9 @@ const QUEUE: usize = 64;
 /// none: sources can be forged, and each costs a table entry and a task.
 const CLIENTS: usize = 16 * 1024;
 
+/// Clients turned away before ended ones are looked for again: a look at a full table costs far more than a datagram.
+const PATIENCE: u32 = 1024;
+
 /// Clients before ended ones are looked for the first time.
 const SWEEP: usize = 64;
 
@@ -77,6 +80,7 @@ const SWEEP: usize = 64;
 pub async fn share(socket: Arc<Datagrams>, token: &CancellationToken, mut take: impl FnMut(Session)) -> io::Result<()> {
     let mut clients: HashMap<SocketAddr, mpsc::Sender<Bytes>> = HashMap::new();
     let mut sweep_at = SWEEP;
+    let mut turned_away = 0u32;
     let mut cancelled = pin!(token.cancelled());
     let mut buf = BytesMut::new();
     loop {
@@ -94,11 +98,13 @@ pub async fn share(socket: Arc<Datagrams>, token: &CancellationToken, mut take: 
                 Ok(()) | Err(TrySendError::Full(_)) => continue,
             },
         };
-        if clients.len() >= sweep_at {
+        let full = clients.len() >= CLIENTS;
+        if clients.len() >= sweep_at && (!full || turned_away.is_multiple_of(PATIENCE)) {
             clients.retain(|_, queue| !queue.is_closed());
             sweep_at = (2 * clients.len()).clamp(SWEEP, CLIENTS);
         }
         if clients.len() >= CLIENTS {
+            turned_away = turned_away.wrapping_add(1);
             tracing::debug!(%from, "too many clients on one socket");
             continue;
         }

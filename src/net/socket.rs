@@ -176,8 +176,10 @@ fn bind(at: SocketAddr, options: &SocketOptions, kind: Type) -> io::Result<Socke
     if kind == Type::STREAM {
         #[cfg(unix)]
         socket.set_reuse_address(true)?;
-        // So that an old and a new process can overlap at an upgrade.
-        #[cfg(all(unix, not(any(target_os = "solaris", target_os = "illumos"))))]
+    }
+    // So that an old and a new process can overlap at an upgrade. A datagram socket on any port is nobody's door.
+    #[cfg(all(unix, not(any(target_os = "solaris", target_os = "illumos"))))]
+    if kind == Type::STREAM || at.port() != 0 {
         socket.set_reuse_port(true)?;
     }
     socket.bind(&at.into())?;

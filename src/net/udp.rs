@@ -193,6 +193,16 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_old_and_a_new_process_can_listen_on_one_port() {
+        let any = Datagrams::bind(([127, 0, 0, 1], 0).into(), &SocketOptions::default()).unwrap();
+        let taken = any.local().unwrap();
+        drop(any);
+        let old = Datagrams::bind(taken, &SocketOptions::default()).unwrap();
+        let new = Datagrams::bind(taken, &SocketOptions::default()).unwrap();
+        assert_eq!(old.local().unwrap(), new.local().unwrap());
+    }
+
+    #[tokio::test]
     async fn a_socket_of_both_families_speaks_to_ipv4() {
         let hub = Datagrams::bind(([0; 4], 0).into(), &SocketOptions::default()).unwrap();
         let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
