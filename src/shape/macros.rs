@@ -56,7 +56,7 @@ macro_rules! record {
                 $crate::shape::join_doc(&[$($sdoc),*])
             }
 
-            #[allow(unused_variables, unused_mut, clippy::redundant_clone)]
+            #[allow(unused_variables, unused_mut, clippy::redundant_clone, reason = "a record may have no keys")]
             fn read_from(cx: &mut $crate::shape::Reader<'_>, table: &mut $crate::shape::Table<'_>) -> Self {
                 let base = Self::default();
                 $(
@@ -75,7 +75,7 @@ macro_rules! record {
                 out
             }
 
-            #[allow(unused_variables)]
+            #[allow(unused_variables, reason = "a record may have no keys")]
             fn write_to(&self, dialect: $crate::shape::Dialect, out: &mut $crate::shape::PlainMap) {
                 let base = Self::default();
                 $(
@@ -88,7 +88,7 @@ macro_rules! record {
                 )*
             }
 
-            #[allow(unused_variables, unused_mut, clippy::vec_init_then_push)]
+            #[allow(unused_variables, unused_mut, clippy::vec_init_then_push, reason = "a record may have no keys")]
             fn keys(dialect: $crate::shape::Dialect, defs: &mut $crate::shape::Defs) -> Vec<$crate::shape::KeyDoc> {
                 let base = Self::default();
                 let mut keys = Vec::new();
@@ -209,7 +209,7 @@ macro_rules! words {
 
             /// The TOML word.
             #[must_use]
-            #[allow(dead_code)]
+            #[allow(dead_code, reason = "not every enumeration is printed")]
             pub fn as_str(self) -> &'static str {
                 Self::WORDS.iter().find(|w| w.0 == self).map_or("", |w| w.1)
             }
@@ -217,7 +217,7 @@ macro_rules! words {
 
         impl $crate::shape::Field for $name {
             fn read(cx: &mut $crate::shape::Reader<'_>, node: &$crate::shape::Node) -> Option<Self> {
-                #[allow(unused_mut, unused_assignments)]
+                #[allow(unused_mut, unused_assignments, reason = "not every enumeration has a fallback")]
                 let mut fallback: Option<Self> = None;
                 $( fallback = Some(Self::$fallback); )?
                 $crate::shape::read_word(cx, node, Self::WORDS, stringify!($case) == "fold", fallback)
