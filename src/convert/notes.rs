@@ -126,7 +126,9 @@ impl Finder<'_> {
     /// Whether an empty line stands between a comment, with those that follow it at once, and what comes next.
     fn is_apart(&self, comment: &Comment, next: u32, all: &[Comment]) -> bool {
         let mut line = self.line(comment.span.end);
-        for other in all.iter().filter(|c| c.span.start > comment.span.start && c.span.end <= next) {
+        // Comments stand in the order of the file: only those between are looked at.
+        let later = all.partition_point(|c| c.span.start <= comment.span.start);
+        for other in all.iter().skip(later).take_while(|c| c.span.end <= next) {
             if self.line(other.span.start) > line + 1 {
                 return true;
             }
