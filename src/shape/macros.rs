@@ -56,9 +56,10 @@ macro_rules! record {
                 $crate::shape::join_doc(&[$($sdoc),*])
             }
 
-            #[allow(unused_variables, unused_mut, clippy::redundant_clone, reason = "a record may have no keys")]
             fn read_from(cx: &mut $crate::shape::Reader<'_>, table: &mut $crate::shape::Table<'_>) -> Self {
                 let base = Self::default();
+                // A record without keys uses none of them.
+                let _ = (&base, &*cx, &*table);
                 $(
                     let $field = $crate::shape::read_key::<$ty>(
                         cx,
@@ -70,63 +71,38 @@ macro_rules! record {
                     .unwrap_or(base.$field);
                 )*
                 $($( table.ignore(cx, &[$dead $(, $dead2)*], $why); )*)?
-                let mut out = Self { $($field),* };
-                $( $hook(&mut out, cx, table); )?
+                let out = Self { $($field),* };
+                $(
+                    let out = {
+                        let mut out = out;
+                        $hook(&mut out, cx, table);
+                        out
+                    };
+                )?
                 out
             }
 
-            #[allow(unused_variables, reason = "a record may have no keys")]
             fn write_to(&self, dialect: $crate::shape::Dialect, out: &mut $crate::shape::PlainMap) {
                 let base = Self::default();
+                let _ = (&base, dialect, &*out);
                 $(
                     if $crate::record!(@required (dialect) $($flag)?) || self.$field != base.$field {
-                        let key = $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] };
-                        if let Some(name) = key.names(dialect).first() {
-                            out.put(name, $crate::shape::Field::write(&self.$field, dialect));
-                        }
+                        $crate::shape::write_key(out, dialect, $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] }, &self.$field);
                     }
                 )*
             }
 
-            #[allow(unused_variables, unused_mut, clippy::vec_init_then_push, reason = "a record may have no keys")]
             fn keys(dialect: $crate::shape::Dialect, defs: &mut $crate::shape::Defs) -> Vec<$crate::shape::KeyDoc> {
                 let base = Self::default();
-                let mut keys = Vec::new();
+                let keys: &mut Vec<$crate::shape::KeyDoc> = &mut Vec::new();
+                let _ = (&base, dialect, &*defs);
                 $(
                     let required = $crate::record!(@required (dialect) $($flag)?);
-                    let key = $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] };
-                    if !key.names(dialect).is_empty() {
-                    keys.push($crate::shape::KeyDoc {
-                        key: $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] },
-                        doc: $crate::shape::join_doc(&[$($doc),*]),
-                        shape: <$ty as $crate::shape::Field>::shape(dialect, defs),
-                        default: if required { None } else { Some($crate::shape::Field::write(&base.$field, dialect)) },
-                        required,
-                        ignored: None,
-                    });
-                    }
+                    $crate::shape::push_key(keys, dialect, defs, $crate::shape::Key { toml: $crate::record!(@toml $field $(, $flag)?), json: &[$($json $(, $alias)*)?] }, &[$($doc),*], required, &base.$field);
                 )*
-                $($(
-                    keys.push($crate::shape::KeyDoc {
-                        key: $crate::shape::Key { toml: "", json: &[$dead $(, $dead2)*] },
-                        doc: String::new(),
-                        shape: serde_json::json!({}),
-                        default: None,
-                        required: false,
-                        ignored: Some($why),
-                    });
-                )*)?
-                $($(
-                    keys.push($crate::shape::KeyDoc {
-                        key: $crate::shape::Key { toml: "", json: &[$old $(, $old2)*] },
-                        doc: $means.to_owned(),
-                        shape: serde_json::json!({}),
-                        default: None,
-                        required: false,
-                        ignored: None,
-                    });
-                )*)?
-                keys
+                $($( keys.push($crate::shape::old_key(&[$dead $(, $dead2)*], "", Some($why))); )*)?
+                $($( keys.push($crate::shape::old_key(&[$old $(, $old2)*], $means, None)); )*)?
+                std::mem::take(keys)
             }
         }
 
@@ -209,7 +185,6 @@ macro_rules! words {
 
             /// The TOML word.
             #[must_use]
-            #[allow(dead_code, reason = "not every enumeration is printed")]
             pub fn as_str(self) -> &'static str {
                 Self::WORDS.iter().find(|w| w.0 == self).map_or("", |w| w.1)
             }
@@ -217,14 +192,15 @@ macro_rules! words {
 
         impl $crate::shape::Field for $name {
             fn read(cx: &mut $crate::shape::Reader<'_>, node: &$crate::shape::Node) -> Option<Self> {
-                #[allow(unused_mut, unused_assignments, reason = "not every enumeration has a fallback")]
-                let mut fallback: Option<Self> = None;
-                $( fallback = Some(Self::$fallback); )?
+                let fallback: Option<Self> = $crate::words!(@fallback $($fallback)?);
                 $crate::shape::read_word(cx, node, Self::WORDS, stringify!($case) == "fold", fallback)
             }
 
             fn write(&self, dialect: $crate::shape::Dialect) -> $crate::shape::Plain {
-                $crate::shape::write_word(*self, dialect, Self::WORDS)
+                match dialect {
+                    $crate::shape::Dialect::Json => $crate::shape::json_word(*self, Self::WORDS),
+                    $crate::shape::Dialect::Toml => self.as_str().into(),
+                }
             }
 
             fn shape(dialect: $crate::shape::Dialect, _: &mut $crate::shape::Defs) -> serde_json::Value {
@@ -233,6 +209,8 @@ macro_rules! words {
             }
         }
     };
+    (@fallback) => { None };
+    (@fallback $fallback:ident) => { Some(Self::$fallback) };
     (@open) => { false };
     (@open $fallback:ident) => { true };
     (@json $toml:literal) => { &[$toml] };

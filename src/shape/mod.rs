@@ -28,6 +28,6 @@ pub use problem::{Kind, Problem, Severity, nearest};
 pub use reader::{Class, Dialect, Mark, Reader, Seg};
 pub use schema::{KeyDoc, Record, object};
 pub use secret::Secret;
-pub use support::{join_doc, read_key, read_word, shape_word, write_word};
+pub use support::{join_doc, json_word, old_key, push_key, read_key, read_word, shape_word, write_key};
 pub use table::{Key, Table};
 pub use time::{GoTime, Millis, Seconds, parse as parse_time, print as print_time};

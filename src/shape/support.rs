@@ -2,11 +2,13 @@
 
 use serde_json::{Value as Json, json};
 
+use super::defs::Defs;
 use super::field::{Field, mark_read};
 use super::node::Node;
-use super::plain::Plain;
+use super::plain::{Plain, PlainMap};
 use super::problem::{Kind, nearest};
 use super::reader::{Dialect, Reader};
+use super::schema::KeyDoc;
 use super::table::{Key, Table};
 
 /// Doc lines as one paragraph.
@@ -38,6 +40,38 @@ pub fn read_key<T: Field + PartialEq>(
         mark_read(cx, &entry.node, &value, base);
         Some(value)
     })
+}
+
+/// Writes one key of a record, if it has a name in the dialect.
+pub fn write_key<T: Field>(out: &mut PlainMap, dialect: Dialect, key: Key, value: &T) {
+    if let Some(name) = key.names(dialect).first() {
+        out.put(name, value.write(dialect));
+    }
+}
+
+/// Adds what is to be said of one key of a record, if it has a name in the dialect.
+pub fn push_key<T: Field>(
+    keys: &mut Vec<KeyDoc>,
+    dialect: Dialect,
+    defs: &mut Defs,
+    key: Key,
+    doc: &[&str],
+    required: bool,
+    base: &T,
+) {
+    if key.names(dialect).is_empty() {
+        return;
+    }
+    let shape = T::shape(dialect, defs);
+    let default = (!required).then(|| base.write(dialect));
+    keys.push(KeyDoc { key, doc: join_doc(doc), shape, default, required, ignored: None });
+}
+
+/// What is to be said of an older key of JSON.
+#[must_use]
+pub fn old_key(json: &'static [&'static str], doc: &str, ignored: Option<&'static str>) -> KeyDoc {
+    let shape = json!({});
+    KeyDoc { key: Key::json(json), doc: doc.to_owned(), shape, default: None, required: false, ignored }
 }
 
 /// One row of an enumeration: variant, TOML word, JSON words, doc lines.
@@ -80,13 +114,9 @@ pub fn read_word<T: Copy>(
     }
 }
 
-/// Writes a word of an enumeration.
-pub fn write_word<T: Copy + PartialEq>(value: T, dialect: Dialect, rows: &[Row<T>]) -> Plain {
-    let word = rows.iter().find(|row| row.0 == value).map_or("", |row| match dialect {
-        Dialect::Json => row.2[0],
-        Dialect::Toml => row.1,
-    });
-    Plain::Text(word.to_owned())
+/// The JSON word of a variant.
+pub fn json_word<T: Copy + PartialEq>(value: T, rows: &[Row<T>]) -> Plain {
+    rows.iter().find(|row| row.0 == value).map_or("", |row| row.2[0]).into()
 }
 
 /// The schema of an enumeration; open where unknown words or other letter cases are taken.
@@ -108,7 +138,7 @@ pub fn shape_word<T>(dialect: Dialect, rows: &[Row<T>], fold: bool, closed: bool
 mod tests {
     use super::super::node::{Entry, Span, Value};
     use super::*;
-    use crate::shape::{PlainMap, Seconds, Secret, Severity};
+    use crate::shape::{Seconds, Secret, Severity};
 
     crate::words! {
         /// A family.
@@ -224,7 +254,7 @@ mod tests {
 
     #[test]
     fn schemas_hold_every_key_and_recursion_ends() {
-        let mut defs = crate::shape::Defs::default();
+        let mut defs = Defs::default();
         Thing::shape(Dialect::Json, &mut defs);
         let keys: Vec<_> =
             defs.map["Thing"]["properties"].as_object().into_iter().flatten().map(|(k, _)| k.clone()).collect();
