@@ -57,7 +57,7 @@ fn while_boards_change(balancer: &Balancer, members: u32) -> f64 {
 
 fn group(members: u32) -> Vec<Member> {
     (0..members)
-        .map(|n| Member { tag: format!("member-{n}").into(), id: OutboundId(n), udp: true, weight: 100 })
+        .map(|n| Member { tag: format!("member-{n}").into(), hop: OutboundId(n).into(), udp: true, weight: 100 })
         .collect()
 }
 

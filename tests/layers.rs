@@ -42,10 +42,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "tls",
             "transport",
             "probe",
+            "journal",
             "inbound",
             "outbound",
         ],
     ),
+    ("simulate", &["addr", "model", "balance"]),
+    ("journal", &["addr", "balance"]),
+    ("reload", &["addr", "shape", "model", "frontend", "engine", "telemetry"]),
+    ("control", &["addr", "model", "balance", "engine", "telemetry"]),
     ("demo", ALL),
     ("cli", ALL),
     ("main.rs", ALL),
@@ -56,7 +61,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const ALL: &[&str] = &["*"];
 
 /// No tokio, no clock, no global in these: time, randomness and sockets are arguments there.
-const PURE: &[&str] = &["addr/", "wire/", "shape/", "model/", "proto/", "route/", "balance/", "probe/schedule.rs"];
+const PURE: &[&str] =
+    &["addr/", "wire/", "shape/", "model/", "proto/", "route/", "balance/", "simulate/", "probe/schedule.rs"];
 
 /// Words that end purity, as a run of tokens.
 const IMPURE: &[&[&str]] = &[

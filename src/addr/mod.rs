@@ -9,5 +9,5 @@ mod target;
 
 pub use domain::{BadDomain, DomainName};
 pub use ports::{BadPorts, PortSet};
-pub use tag::{OutboundId, Tag};
+pub use tag::{BalancerId, Hop, OutboundId, Tag};
 pub use target::{BadTarget, Host, Network, Target};

@@ -75,3 +75,30 @@ impl OutboundId {
         self.0 as usize
     }
 }
+
+/// A balancer's place in the list of its configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BalancerId(pub u32);
+
+impl BalancerId {
+    /// The place as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a member of a balancer leads: out, or to another balancer, which then chooses in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hop {
+    /// Out by this outbound.
+    Outbound(OutboundId),
+    /// To a member of this balancer.
+    Balancer(BalancerId),
+}
+
+impl From<OutboundId> for Hop {
+    fn from(id: OutboundId) -> Self {
+        Self::Outbound(id)
+    }
+}

@@ -1,21 +1,23 @@
 //! A balancer: its members, how it chooses, and the newest board behind one atomic pointer.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use rand::Rng;
 
+use super::ask::Ask;
 use super::board::Board;
 use super::member::Member;
-use super::strategy::{Ask, Strategy, Turn};
-use crate::addr::{OutboundId, Tag};
+use super::seen::{Ear, Evidence, Seen};
+use super::strategy::{Strategy, Turn};
+use crate::addr::{Hop, Network, Tag};
 
 /// What a flow is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pick {
     /// Use this member, given by its place in the list.
-    Member(usize, OutboundId),
+    Member(usize, Hop),
     /// Leave the group by its fallback: there is no member, or all are known to be dead.
     Fallback,
     /// Wait for the first result, then ask again (`startup = "wait"`). Whoever probes ends the wait.
@@ -45,6 +47,16 @@ pub struct Balancer {
     board: ArcSwap<Board>,
     turn: Turn,
     held: AtomicBool,
+    /// Who is told of what flows show; nobody while nothing keeps the balancer.
+    ear: ArcSwapOption<Ear>,
+    counts: Box<[Count]>,
+}
+
+/// What one member was given to do.
+#[derive(Debug, Default)]
+struct Count {
+    picks: AtomicU64,
+    flows: AtomicU64,
 }
 
 impl Balancer {
@@ -52,7 +64,9 @@ impl Balancer {
     #[must_use]
     pub fn new(tag: Tag, members: Vec<Member>, strategy: Strategy, exit: Exit) -> Self {
         let (turn, board) = (Turn::new(&members), ArcSwap::from_pointee(Board::blank(members.len())));
-        Self { tag, members: members.into(), strategy, exit, board, turn, held: AtomicBool::new(false) }
+        let counts = members.iter().map(|_| Count::default()).collect();
+        let (held, ear) = (AtomicBool::new(false), ArcSwapOption::empty());
+        Self { tag, members: members.into(), strategy, exit, board, turn, held, ear, counts }
     }
 
     /// Its tag.
@@ -94,6 +108,35 @@ impl Balancer {
         self.held.store(false, Ordering::Release);
     }
 
+    /// Tells this ear from now on what flows show.
+    pub fn listen(&self, ear: Ear) {
+        self.ear.store(Some(Arc::new(ear)));
+    }
+
+    /// Tells what a flow shows of a member.
+    pub fn saw(&self, seen: Seen) {
+        if let Some(ear) = &*self.ear.load() {
+            ear.hear(seen);
+        }
+    }
+
+    /// Counts a flow that leaves by a member, until what is returned is dropped.
+    #[must_use]
+    pub fn enter(self: &Arc<Self>, member: usize) -> InUse {
+        if let Some(count) = self.counts.get(member) {
+            count.picks.fetch_add(1, Ordering::Relaxed);
+            count.flows.fetch_add(1, Ordering::Relaxed);
+        }
+        InUse { balancer: Arc::clone(self), member }
+    }
+
+    /// How many flows a member was given, and how many of them still run.
+    #[must_use]
+    pub fn counted(&self, member: usize) -> (u64, u64) {
+        let read = |count: &Count| (count.picks.load(Ordering::Relaxed), count.flows.load(Ordering::Relaxed));
+        self.counts.get(member).map_or((0, 0), read)
+    }
+
     /// Chooses for one flow.
     pub fn pick(&self, ask: Ask, rng: &mut impl Rng) -> Pick {
         let board: Guard<Arc<Board>> = self.board.load();
@@ -114,7 +157,29 @@ impl Balancer {
     }
 
     fn member(&self, at: usize) -> Pick {
-        self.members.get(at).map_or(Pick::Empty, |member| Pick::Member(at, member.id))
+        self.members.get(at).map_or(Pick::Empty, |member| Pick::Member(at, member.hop))
+    }
+}
+
+/// A running flow of a member.
+#[derive(Debug)]
+pub struct InUse {
+    balancer: Arc<Balancer>,
+    member: usize,
+}
+
+impl InUse {
+    /// Tells what the flow shows of its member.
+    pub fn saw(&self, network: Network, what: Evidence) {
+        self.balancer.saw(Seen { member: self.member, network, what });
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        if let Some(count) = self.balancer.counts.get(self.member) {
+            count.flows.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -125,12 +190,18 @@ mod tests {
 
     use super::super::board::{Life, State};
     use super::*;
+    use crate::addr::OutboundId;
 
     const ALL: [Strategy; 4] = [Strategy::Failover, Strategy::Optimal, Strategy::Random, Strategy::RoundRobin];
 
     fn members(n: u32) -> Vec<Member> {
         (0..n)
-            .map(|id| Member { tag: format!("m{id}").into(), id: OutboundId(10 + id), udp: id > 0, weight: 100 })
+            .map(|id| Member {
+                tag: format!("m{id}").into(),
+                hop: OutboundId(10 + id).into(),
+                udp: id > 0,
+                weight: 100,
+            })
             .collect()
     }
 
@@ -156,7 +227,7 @@ mod tests {
         for strategy in ALL {
             let stay = Balancer::new("b".into(), members(3), strategy, Exit::None);
             stay.publish(dead(3));
-            assert_eq!(pick(&stay, Ask::TCP), Pick::Member(0, OutboundId(10)), "{strategy:?}");
+            assert_eq!(pick(&stay, Ask::TCP), Pick::Member(0, OutboundId(10).into()), "{strategy:?}");
             let leave = Balancer::new("b".into(), members(3), strategy, Exit::Fallback);
             leave.publish(dead(3));
             assert_eq!(pick(&leave, Ask::TCP), Pick::Fallback, "{strategy:?}");
@@ -169,9 +240,9 @@ mod tests {
         for strategy in ALL {
             let one = Balancer::new("b".into(), members(1), strategy, Exit::None);
             one.publish(Board::weighted([100]));
-            assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10)), "{strategy:?}");
+            assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10).into()), "{strategy:?}");
             one.publish(dead(1));
-            assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10)), "{strategy:?}");
+            assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10).into()), "{strategy:?}");
         }
     }
 
@@ -183,7 +254,7 @@ mod tests {
             assert_eq!(pick(&one, Ask::UDP), Pick::NoDatagrams, "{strategy:?}");
             let two = Balancer::new("b".into(), members(2), strategy, Exit::None);
             two.publish(Board::weighted([100, 100]));
-            assert_eq!(pick(&two, Ask::UDP), Pick::Member(1, OutboundId(11)), "{strategy:?}");
+            assert_eq!(pick(&two, Ask::UDP), Pick::Member(1, OutboundId(11).into()), "{strategy:?}");
         }
     }
 
@@ -193,6 +264,6 @@ mod tests {
         b.hold();
         assert_eq!(pick(&b, Ask::TCP), Pick::Wait);
         b.release();
-        assert_eq!(pick(&b, Ask::TCP), Pick::Member(0, OutboundId(10)));
+        assert_eq!(pick(&b, Ask::TCP), Pick::Member(0, OutboundId(10).into()));
     }
 }

@@ -3,7 +3,7 @@
 use super::balancer::{Balancer, Exit};
 use super::member::Member;
 use super::strategy::Strategy;
-use crate::addr::{OutboundId, Tag};
+use crate::addr::{Hop, Tag};
 use crate::model::balancer::{self as model, Weight};
 use crate::model::config::{LinkedBalancer, LinkedMember};
 
@@ -28,13 +28,13 @@ impl Balancer {
     /// The balancer a configuration describes, of which nothing is known yet; `None` while its strategy cannot run.
     /// `carries_udp` tells of an outbound whether datagrams can leave by it.
     #[must_use]
-    pub fn of(linked: &LinkedBalancer, carries_udp: impl Fn(OutboundId) -> bool) -> Option<Self> {
+    pub fn of(linked: &LinkedBalancer, carries_udp: impl Fn(Hop) -> bool) -> Option<Self> {
         let strategy = Strategy::of(&linked.strategy)?;
         let weights = weights(&linked.strategy);
-        let member = |LinkedMember { tag, outbound }: &LinkedMember| Member {
+        let member = |LinkedMember { tag, hop }: &LinkedMember| Member {
             tag: tag.clone(),
-            id: *outbound,
-            udp: carries_udp(*outbound),
+            hop: *hop,
+            udp: carries_udp(*hop),
             weight: weight(weights, tag),
         };
         let members = linked.members.iter().map(member).collect();
@@ -58,9 +58,10 @@ fn weight(weights: &[Weight], tag: &Tag) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::addr::OutboundId;
 
     fn linked(strategy: model::Strategy) -> LinkedBalancer {
-        let member = |(tag, id): (&str, u32)| LinkedMember { tag: tag.into(), outbound: OutboundId(id) };
+        let member = |(tag, id): (&str, u32)| LinkedMember { tag: tag.into(), hop: OutboundId(id).into() };
         LinkedBalancer {
             tag: "pool".into(),
             members: [("a", 4), ("b", 2)].map(member).into(),
@@ -75,10 +76,10 @@ mod tests {
     fn members_take_their_weights_by_exact_tag() {
         let weights = vec![Weight { tag: "b".into(), weight: 300 }, Weight { tag: "bb".into(), weight: 5 }];
         let optimal = model::Optimal { weights, ..model::Optimal::default() };
-        let balancer = Balancer::of(&linked(model::Strategy::Optimal(optimal)), |id| id.0 == 2);
+        let balancer = Balancer::of(&linked(model::Strategy::Optimal(optimal)), |hop| hop == OutboundId(2).into());
         let members = balancer.map(|balancer| balancer.members().to_vec()).unwrap_or_default();
-        let seen: Vec<_> = members.iter().map(|m| (m.tag.as_str(), m.id.0, m.udp, m.weight)).collect();
-        assert_eq!(seen, [("a", 4, false, 100), ("b", 2, true, 300)]);
+        let seen: Vec<_> = members.iter().map(|m| (m.tag.as_str(), m.hop, m.udp, m.weight)).collect();
+        assert_eq!(seen, [("a", OutboundId(4).into(), false, 100), ("b", OutboundId(2).into(), true, 300)]);
     }
 
     #[test]

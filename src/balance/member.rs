@@ -1,15 +1,15 @@
 //! Who can be chosen, and how often each one's turn comes.
 
-use crate::addr::{OutboundId, Tag};
+use crate::addr::{Hop, Tag};
 
-/// An outbound that may be chosen. The same outbound may be listed twice and then counts twice.
+/// An outbound or balancer that may be chosen. The same one may be listed twice and then counts twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its outbound's tag.
+    /// Its tag.
     pub tag: Tag,
-    /// Its outbound's place in the configuration.
-    pub id: OutboundId,
-    /// Whether the outbound can carry datagrams.
+    /// Where it leads.
+    pub hop: Hop,
+    /// Whether it can carry datagrams.
     pub udp: bool,
     /// Its share of random and round robin, and what its rate is multiplied with in `optimal`.
     pub weight: u32,

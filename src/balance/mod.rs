@@ -1,23 +1,38 @@
 //! Choosing a member: what is known goes in, a member comes out. Pure; time and chance are arguments.
 //!
-//! Three things are kept apart. A [`Board`] says what is known of each member right now and never changes once made. A
-//! [`Strategy`] turns a board into a choice. A [`Balancer`] holds the newest board behind one atomic pointer, so that a
-//! pick costs one load and never waits for a measurement. Where boards come from is the business of `probe`, with
-//! [`Round`] for speed tests and [`Pulse`] for plain "is it there" probes.
+//! Four things are kept apart. A [`Board`] says what is known of each member right now and never changes once made. A
+//! [`Strategy`] turns a board and a flow's [`Ask`] into a choice. A [`Balancer`] holds the newest board behind one atomic
+//! pointer, so that a pick costs one load and never waits for a measurement. A [`Keeper`] makes the boards: it says what
+//! to measure when, takes results and what real flows show ([`Seen`]), and decides who serves, who is ejected and who
+//! returns. Whoever drives a keeper owns clocks and sockets: the prober of the engine, or a simulation in virtual time.
 
+mod ask;
 mod balancer;
 mod board;
 mod build;
+mod keeper;
 mod member;
+mod memory;
 mod optimal;
+mod order;
 mod pulse;
+mod seen;
+mod story;
 mod strategy;
 mod verdict;
 
-pub use balancer::{Balancer, Exit, Pick};
-pub use board::{Board, Life, State};
+pub use ask::{Ask, Key, Tried};
+pub use balancer::{Balancer, Exit, InUse, Pick};
+pub use board::{Board, Decision, Life, Pin, Stand, State, Stats, Terms};
+pub use keeper::{
+    Act, Adaptive, Fail, Group, Guards, Job, Keeper, Kind, Load, Moment, Outcome, Plan, Rank, Rounds, Setup, Subject,
+};
 pub use member::Member;
+pub use memory::{GroupMemory, Memory, SubjectMemory, Test};
 pub use optimal::{Attempt, Round, Sample};
+pub use order::{Order, Refusal};
 pub use pulse::{Beat, Pulse};
-pub use strategy::{Ask, Strategy};
+pub use seen::{Ear, Evidence, Seen};
+pub use story::Story;
+pub use strategy::Strategy;
 pub use verdict::{Reason, Verdict};

@@ -118,7 +118,7 @@ impl Round {
         let ranking = ranking(&members, keeps);
         let reason = reason(&members, &ranking, keeps);
         let last_up = ranking.iter().copied().find(|&at| members[at].life == Life::Up).or(self.prior.last_up);
-        let board = Board { round: self.number(), members, ranking, last_up };
+        let board = Board { round: self.number(), members, ranking, last_up, ..Board::default() };
         Verdict { was: self.serving, reason, first: self.prior.round == 0, board: Arc::new(board) }
     }
 
@@ -137,7 +137,7 @@ impl Round {
         let (worse, better): (Vec<_>, Vec<_>) = others.partition(|&at| self.failing(at));
         let ranking = [serving].into_iter().chain(better).chain(worse).collect();
         let last_up = self.settled.then_some(serving).or(self.prior.last_up);
-        let board = Board { round: self.prior.round, members, ranking, last_up };
+        let board = Board { round: self.prior.round, members, ranking, last_up, ..Board::default() };
         Verdict { was, reason, first: true, board: Arc::new(board) }
     }
 
@@ -162,7 +162,7 @@ impl Round {
         };
         let delay = tally.delay.or_else(|| self.prior.members.get(member).and_then(|state| state.delay));
         let score = Some(rate * f64::from(weight));
-        State { life, delay, rate: Some(rate), bytes: tally.bytes, time: tally.time, weight, score }
+        State { life, delay, rate: Some(rate), bytes: tally.bytes, time: tally.time, weight, score, ..State::default() }
     }
 }
 

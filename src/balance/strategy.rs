@@ -4,30 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rand::{Rng, RngExt};
 
+use super::ask::Ask;
 use super::board::Board;
 use super::member::{Member, rotation};
-use crate::addr::Network;
-
-/// What a strategy may know of the flow that asks.
-#[derive(Debug, Clone, Copy)]
-pub struct Ask {
-    /// What the flow carries; members that cannot carry it are no candidates.
-    pub network: Network,
-}
-
-impl Ask {
-    /// A flow of bytes.
-    pub const TCP: Self = Self { network: Network::Tcp };
-    /// A flow of datagrams.
-    pub const UDP: Self = Self { network: Network::Udp };
-
-    /// Whether the member can carry this flow at all.
-    #[must_use]
-    pub fn fits(self, member: &Member) -> bool {
-        self.network != Network::Udp || member.udp
-    }
-}
-
 /// How a balancer chooses among its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
@@ -62,7 +41,7 @@ impl Strategy {
         turn: &Turn,
         rng: &mut impl Rng,
     ) -> Option<usize> {
-        let fit = |&at: &usize| members.get(at).is_some_and(|member| ask.fits(member)) && board.usable(at);
+        let fit = |&at: &usize| ask.open(members, at) && board.usable(at, ask.network);
         match self {
             Self::Failover => (0..members.len()).find(fit),
             // A board without ranking is one from before the first round: list order.
@@ -75,7 +54,7 @@ impl Strategy {
 
     /// The choice when every member that fits is known to be dead: the group is never left (DECISIONS 7).
     pub(super) fn last_resort(self, members: &[Member], board: &Board, ask: Ask) -> Option<usize> {
-        let fits = |&at: &usize| members.get(at).is_some_and(|member| ask.fits(member));
+        let fits = |&at: &usize| ask.open(members, at);
         let first = || (0..members.len()).find(fits);
         match self {
             Self::Failover | Self::RoundRobin => first(),
@@ -149,7 +128,9 @@ mod tests {
     const STRATEGIES: [Strategy; 4] = [Strategy::Failover, Strategy::Optimal, Strategy::Random, Strategy::RoundRobin];
 
     fn members(n: u32) -> Vec<Member> {
-        (0..n).map(|id| Member { tag: format!("m{id}").into(), id: OutboundId(id), udp: true, weight: 100 }).collect()
+        (0..n)
+            .map(|id| Member { tag: format!("m{id}").into(), hop: OutboundId(id).into(), udp: true, weight: 100 })
+            .collect()
     }
 
     fn board(lives: &[Life]) -> Board {

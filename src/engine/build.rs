@@ -8,7 +8,7 @@ use super::exits::Maker;
 use super::resolver::Resolver;
 use super::snapshot::{Exit, Group, Levels, Rule, Snapshot};
 use super::sniffing::Sniffing;
-use crate::addr::{Network, OutboundId};
+use crate::addr::{Hop, Network, OutboundId};
 use crate::balance::Balancer;
 use crate::inbound::Inbound;
 use crate::model::config::{Config, LinkedBalancer};
@@ -67,7 +67,10 @@ fn exits(config: &Config, crypto: &Crypto) -> Result<Box<[Exit]>, BuildError> {
 }
 
 fn groups(config: &Config, exits: &[Exit]) -> Result<(Box<[Group]>, Vec<Watched>), BuildError> {
-    let carries = |id: OutboundId| exits.get(id.index()).is_some_and(|exit| exit.outbound.carries(Network::Udp));
+    let carries = |hop: Hop| match hop {
+        Hop::Outbound(id) => exits.get(id.index()).is_some_and(|exit| exit.outbound.carries(Network::Udp)),
+        Hop::Balancer(_) => true,
+    };
     let server = |id: OutboundId| config.outbound(id).and_then(Written::probe_target);
     let (mut groups, mut watched) = (vec![], vec![]);
     for linked in &config.balancers {

@@ -1,12 +1,13 @@
 //! From a flow to the outbound it leaves by: rules, then balancers.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::shared::Shared;
 use super::snapshot::Snapshot;
-use crate::addr::{DomainName, OutboundId, Tag};
+use crate::addr::{DomainName, Hop, OutboundId, Tag};
 use crate::balance::{Ask, Pick};
 use crate::flow::Flow;
 use crate::model::config::{BalancerId, Dest};
@@ -113,9 +114,9 @@ fn name_of(flow: &Flow) -> Option<&DomainName> {
 
 /// The outbound that a destination stands for right now.
 pub(super) async fn choose(shared: &Shared, snapshot: &Snapshot, to: &Dest, flow: &Flow) -> Result<Choice, Nowhere> {
-    let (mut to, mut group) = (to, None);
+    let (mut to, mut group) = (Cow::Borrowed(to), None);
     for _ in 0..FALLBACKS {
-        match to {
+        match &*to {
             Dest::Closed(tag) => return Err(Nowhere::Missing(tag.clone())),
             Dest::Outbound(exit) => return Ok(Choice { exit: *exit, group }),
             Dest::Balancer(id) => {
@@ -123,8 +124,11 @@ pub(super) async fn choose(shared: &Shared, snapshot: &Snapshot, to: &Dest, flow
                 let tag = || balancer.balancer.tag().clone();
                 group = Some(*id);
                 match pick(shared, &balancer.balancer, flow).await {
-                    Pick::Member(_, exit) => return Ok(Choice { exit, group }),
-                    Pick::Fallback => to = balancer.fallback.as_ref().ok_or_else(|| Nowhere::Empty(tag()))?,
+                    Pick::Member(_, Hop::Outbound(exit)) => return Ok(Choice { exit, group }),
+                    Pick::Member(_, Hop::Balancer(inner)) => to = Cow::Owned(Dest::Balancer(inner)),
+                    Pick::Fallback => {
+                        to = Cow::Borrowed(balancer.fallback.as_ref().ok_or_else(|| Nowhere::Empty(tag()))?);
+                    }
                     Pick::NoDatagrams => return Err(Nowhere::NoDatagrams(tag())),
                     Pick::Empty | Pick::Wait => return Err(Nowhere::Empty(tag())),
                 }
@@ -136,7 +140,7 @@ pub(super) async fn choose(shared: &Shared, snapshot: &Snapshot, to: &Dest, flow
 
 /// A member, when the balancer is ready to name one.
 async fn pick(shared: &Shared, balancer: &Arc<crate::balance::Balancer>, flow: &Flow) -> Pick {
-    let ask = Ask { network: flow.network };
+    let ask = Ask { network: flow.network, ..Ask::TCP };
     let picked = balancer.pick(ask, &mut rand::rng());
     if picked != Pick::Wait {
         return picked;

@@ -8,8 +8,9 @@ use super::choose::{Nowhere, choose, head};
 use super::shared::Shared;
 use super::snapshot::{Exit, Snapshot};
 use super::tell;
-use crate::addr::{DomainName, Host, Network, OutboundId, Target};
+use crate::addr::{BalancerId, DomainName, Host, Network, OutboundId, Target};
 use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
+use crate::model::config::Dest;
 use crate::net::Families;
 
 /// The house as one flow sees it.
@@ -84,6 +85,12 @@ impl House {
         chosen.map(|choice| choice.exit).map_err(|nowhere| self.closed(flow, nowhere))
     }
 
+    /// The outbound of the member that a balancer would choose now.
+    async fn member(&self, id: BalancerId, flow: &Flow) -> Result<OutboundId, DialError> {
+        let chosen = choose(&self.shared, &self.snapshot, &Dest::Balancer(id), flow).await;
+        chosen.map(|choice| choice.exit).map_err(|nowhere| self.closed(flow, nowhere))
+    }
+
     fn closed(&self, flow: &Flow, nowhere: Nowhere) -> DialError {
         tell::refused(&self.shared, flow, &nowhere);
         DialError::us(Stage::Policy, io::Error::other(nowhere))
@@ -99,6 +106,7 @@ impl Services for House {
         Box::pin(async move {
             let by = match via {
                 Via::Outbound(id) => id,
+                Via::Balancer(id) => self.member(id, flow).await?,
                 Via::Route => self.again(flow).await?,
             };
             self.connect(by, flow, first).await
@@ -109,6 +117,7 @@ impl Services for House {
         Box::pin(async move {
             let by = match via {
                 Via::Outbound(id) => id,
+                Via::Balancer(id) => self.member(id, flow).await?,
                 Via::Route => self.again(flow).await?,
             };
             self.associate_by(by, flow).await

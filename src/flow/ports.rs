@@ -9,7 +9,7 @@ use super::error::DialError;
 use super::flow::Flow;
 use super::packets::BoxPackets;
 use super::stream::BoxStream;
-use crate::addr::{DomainName, OutboundId};
+use crate::addr::{BalancerId, DomainName, Hop, OutboundId};
 
 /// A boxed future; ports are called once a flow, never per byte.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -21,6 +21,17 @@ pub enum Via {
     Route,
     /// By this outbound.
     Outbound(OutboundId),
+    /// By a member of this balancer.
+    Balancer(BalancerId),
+}
+
+impl From<Hop> for Via {
+    fn from(hop: Hop) -> Self {
+        match hop {
+            Hop::Outbound(id) => Self::Outbound(id),
+            Hop::Balancer(id) => Self::Balancer(id),
+        }
+    }
 }
 
 /// What an outbound may ask of the house. Given for one call, never kept.

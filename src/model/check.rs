@@ -284,7 +284,7 @@ impl Linker<'_> {
             self.say(&name.at, severity, Kind::Conflict, message);
             return;
         }
-        members.push(LinkedMember { tag: outbound.tag.clone(), outbound: id });
+        members.push(LinkedMember { tag: outbound.tag.clone(), hop: id.into() });
     }
 
     /// Members of a balancer that checks by TCP need something to connect to (toml-frontend contract).
@@ -293,7 +293,8 @@ impl Linker<'_> {
             return;
         }
         for member in members {
-            let outbound = &self.draft.outbounds[member.outbound.index()];
+            let Some(id) = member.outbound() else { continue };
+            let outbound = &self.draft.outbounds[id.index()];
             if outbound.probe_target().is_none() {
                 let message = format!(
                     "balancer {}: outbound {} has no upstream a TCP health probe can reach, so it cannot be balanced",

@@ -1,6 +1,7 @@
 //! The checked whole. Names are places in lists; only [`link`](super::check::link) can make one.
 
-use crate::addr::{OutboundId, Tag};
+pub use crate::addr::BalancerId;
+use crate::addr::{Hop, OutboundId, Tag};
 
 use super::balancer::{Strategy, TcpProbe};
 use super::dns::{Dns, FakePools};
@@ -10,18 +11,6 @@ use super::outbound::Outbound;
 use super::policy::Policy;
 use super::routing::{RouteStrategy, When};
 use super::services::Services;
-
-/// A balancer's place in the list of its configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BalancerId(pub u32);
-
-impl BalancerId {
-    /// The place as an index.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// Where a flow is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -88,8 +77,19 @@ pub struct LinkedBalancer {
 pub struct LinkedMember {
     /// Its tag.
     pub tag: Tag,
-    /// Its place among the outbounds.
-    pub outbound: OutboundId,
+    /// Where it leads.
+    pub hop: Hop,
+}
+
+impl LinkedMember {
+    /// Its place among the outbounds, unless it is a balancer.
+    #[must_use]
+    pub fn outbound(&self) -> Option<OutboundId> {
+        match self.hop {
+            Hop::Outbound(id) => Some(id),
+            Hop::Balancer(_) => None,
+        }
+    }
 }
 
 /// A rule whose destination is known.

@@ -47,11 +47,11 @@ fn checks(
     let timeout = Duration::from_secs(probe.timeout);
     let through = Check::Http(Order::sign_of_life(read_url(SIGN_OF_LIFE)?, timeout));
     // A member without a server of its own can only be asked through itself, whatever the setting says.
-    let check = |id| match (probe.kind, server(id)) {
+    let check = |id: Option<OutboundId>| match (probe.kind, id.and_then(&server)) {
         (ProbeKind::Tcp | ProbeKind::Auto, Some(server)) => Check::Tcp(server),
         _ => through.clone(),
     };
-    let of = linked.members.iter().map(|member| check(member.outbound)).collect();
+    let of = linked.members.iter().map(|member| check(member.outbound())).collect();
     Ok(Plan::Checks(Checks { interval: Duration::from_secs(probe.interval), timeout, returns, of }))
 }
 
@@ -69,7 +69,7 @@ mod tests {
     use crate::model::config::LinkedMember;
 
     fn linked(strategy: Strategy, probe: Option<TcpProbe>) -> LinkedBalancer {
-        let member = |(tag, id): (&str, u32)| LinkedMember { tag: tag.into(), outbound: OutboundId(id) };
+        let member = |(tag, id): (&str, u32)| LinkedMember { tag: tag.into(), hop: OutboundId(id).into() };
         let members = [("a", 0), ("b", 1)].map(member).into();
         LinkedBalancer { tag: "pool".into(), members, strategy, probe, fallback: None, guards: true }
     }

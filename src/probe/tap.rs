@@ -100,7 +100,7 @@ impl End {
             return;
         }
         let begin = Instant::now();
-        match self.services.dial(Via::Outbound(self.member.id), &self.flow(), &first).await {
+        match self.services.dial(Via::from(self.member.hop), &self.flow(), &first).await {
             Ok(mut server) => {
                 self.tell(Dial::Ready(begin.elapsed()));
                 drop(first);

@@ -193,7 +193,7 @@ fn o18_lines_show_every_term_and_both_scores() {
     let members: Vec<Member> = ["near", "far"]
         .iter()
         .zip(0..)
-        .map(|(&tag, id)| Member { tag: tag.into(), id: OutboundId(id), udp: true, weight: 100 })
+        .map(|(&tag, id)| Member { tag: tag.into(), hop: OutboundId(id).into(), udp: true, weight: 100 })
         .collect();
     let first = run(&fresh(&[200, 100]), 1, &[&[done(81_920, 0.8)], &[done(81_920, 0.5)]]);
     assert_eq!(

@@ -97,7 +97,7 @@ impl Scene {
         let members = members
             .iter()
             .zip(0..)
-            .map(|(&(tag, weight), id)| Member { tag: tag.into(), id: OutboundId(id), udp: true, weight })
+            .map(|(&(tag, weight), id)| Member { tag: tag.into(), hop: OutboundId(id).into(), udp: true, weight })
             .collect();
         let balancer = Arc::new(Balancer::new("pool".into(), members, strategy, Exit::None));
         let stage = Stage::with(acts);
@@ -355,7 +355,7 @@ async fn failover_follows_its_probes_and_says_so_in_the_seeds_words() {
 #[tokio::test(start_paused = true)]
 async fn one_outbound_in_two_balancers_has_two_states() {
     let stage = Stage::with(&[("1", Act::Refuse(0)), ("2", Act::Serve(0, 1))]);
-    let member = |tag: &str| Member { tag: Tag::from(tag), id: OutboundId(0), udp: true, weight: 100 };
+    let member = |tag: &str| Member { tag: Tag::from(tag), hop: OutboundId(0).into(), udp: true, weight: 100 };
     let balancer = |tag: &str| {
         Arc::new(Balancer::new(tag.into(), vec![member("x"), member("x")], Strategy::RoundRobin, Exit::None))
     };

@@ -137,7 +137,7 @@ fn closed_port() -> (TcpSocket, SocketAddr) {
 }
 
 fn member() -> Member {
-    Member { tag: "node".into(), id: OutboundId(7), udp: true, weight: 100 }
+    Member { tag: "node".into(), hop: OutboundId(7).into(), udp: true, weight: 100 }
 }
 
 fn order(url: &str) -> Order {

@@ -1,0 +1,3 @@
+//! What keeping a thousand members costs.
+
+fn main() {}
