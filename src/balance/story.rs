@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::keeper::{Job, Kind, Outcome};
+use super::job::{Job, Kind, Outcome};
 use crate::addr::Tag;
 
 /// One thing that happened, told about a member and, where it is a choice, a balancer.

@@ -63,7 +63,10 @@ async fn failover_leaves_a_dead_member_and_the_group_only_by_a_fallback() {
         let board = || house.balancers[0].board();
         assert_eq!(exit_of(house.at("in"), "x.example:80").await, "a");
         exits[0].die().await;
-        assert!(eventually(|| !board().usable(0, etemenanki::addr::Network::Tcp)).await, "the probe finds the dead one");
+        assert!(
+            eventually(|| !board().usable(0, etemenanki::addr::Network::Tcp)).await,
+            "the probe finds the dead one"
+        );
         assert_eq!(exit_of(house.at("in"), "x.example:80").await, "b");
         exits[1].die().await;
         exits[2].die().await;
