@@ -26,6 +26,7 @@ pub fn difference(a: &Draft, b: &Draft) -> Option<String> {
         (s.api != t.api, "api"),
         (s.metrics != t.metrics, "metrics"),
         (s.stats != t.stats, "stats"),
+        (s.control != t.control, "control"),
         (s.version != t.version, "version"),
         (s.geodata != t.geodata, "geodata"),
         (s.observatories != t.observatories, "observatory"),

@@ -184,6 +184,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("observatory", "observatory"),
     ("burstobservatory", "burst_observatory"),
     ("burst_observatory", "burst_observatory"),
+    ("control", "control"),
     ("version", "version"),
     ("geodata", "geodata"),
     ("reverse", "reverse"),

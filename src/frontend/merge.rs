@@ -33,6 +33,7 @@ const SECTIONS: &[&str] = &[
     "api",
     "browserForwarder",
     "burstObservatory",
+    "control",
     "dns",
     "env",
     "fakeDns",

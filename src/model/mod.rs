@@ -5,6 +5,7 @@ pub mod built;
 pub mod carrier;
 pub mod check;
 pub mod config;
+pub mod control;
 pub mod dns;
 pub mod draft;
 pub mod fields;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::control::Control;
 use crate::addr::Tag;
 use crate::record;
 use crate::shape::GoTime;
@@ -145,6 +146,8 @@ pub struct Services {
     pub observatories: Vec<Observatory>,
     /// Burst observatories.
     pub burst_observatories: Vec<BurstObservatory>,
+    /// The control socket, and files of what is known.
+    pub control: Control,
     /// Reverse tunnels.
     pub reverse: Option<ReverseTunnels>,
     /// Variables put into the environment before geodata files are opened.

@@ -246,6 +246,7 @@ pub fn sample(record: &str, word: &str, key: &str) -> Option<Value> {
         ("", "burstObservatory") => json!({ "pingConfig": {} }),
         ("", "env") => json!({ "A": "b" }),
         ("", "api" | "metrics") => json!({ "tag": "a" }),
+        ("", "control") => json!({ "socket": "off" }),
         ("", "log") => json!({ "loglevel": "error" }),
         ("", "routing") => json!({ "domainStrategy": "IPOnDemand" }),
         ("", "policy") => json!({ "system": { "statsInboundUplink": true } }),

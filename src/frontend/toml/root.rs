@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use crate::model::balancer::Balancer;
+use crate::model::control::Control;
 use crate::model::dns::{Dns, FakePools};
 use crate::model::draft::Draft;
 use crate::model::inbound::Inbound;
@@ -48,6 +49,8 @@ record! {
         observatory: Vec<Observatory>;
         /// Measures outbounds at random moments of a window.
         burst_observatory: Vec<BurstObservatory>;
+        /// The control socket, and files of what is known.
+        control: Control;
         /// Versions of Xray that the file is for; kept for the way back.
         version: Option<Version>;
         /// Download of geodata files.
@@ -83,6 +86,7 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Draft> {
             metrics: root.metrics,
             stats: root.stats.is_some(),
             version: root.version,
+            control: root.control,
             geodata: root.geodata,
             observatories: root.observatory,
             burst_observatories: root.burst_observatory,
@@ -111,6 +115,7 @@ pub fn write(draft: &Draft) -> PlainMap {
         stats: services.stats.then(Stats::default),
         observatory: services.observatories.clone(),
         burst_observatory: services.burst_observatories.clone(),
+        control: services.control.clone(),
         version: services.version.clone(),
         geodata: services.geodata.clone(),
         reverse: services.reverse.clone(),
@@ -270,6 +275,9 @@ subjects = ["p"]
 [[burst_observatory]]
 subjects = ["p"]
 ping = { sampling = 3 }
+
+[control]
+socket = "off"
 
 [version]
 min = "1.8"

@@ -10,6 +10,7 @@ use super::observatory::MultiObservatory;
 use super::routing::RawRouting;
 use super::{inbound, outbound};
 use crate::model::balancer::Optimal;
+use crate::model::control::Control;
 use crate::model::dns::{Dns, FakePools};
 use crate::model::log::Log;
 use crate::model::policy::Policy;
@@ -40,6 +41,7 @@ pub fn schema(defs: &mut Defs) -> Json {
         ("burstObservatory", BurstObservatory::schema(XRAY, defs)),
         ("multiObservatory", MultiObservatory::schema(XRAY, defs)),
         ("reverse", ReverseTunnels::schema(XRAY, defs)),
+        ("control", Control::schema(XRAY, defs)),
         ("version", Version::schema(XRAY, defs)),
         ("geodata", Geodata::schema(XRAY, defs)),
         (

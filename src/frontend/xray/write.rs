@@ -2,6 +2,7 @@
 
 use crate::addr::Tag;
 use crate::model::balancer::{Member, ProbeKind, Strategy};
+use crate::model::control::Control;
 use crate::model::draft::Draft;
 use crate::model::fields::Networks;
 use crate::model::log::{Level, Log, Sink};
@@ -118,6 +119,9 @@ pub fn write(draft: &Draft) -> PlainMap {
     list(&mut out, "outbounds", draft.outbounds.iter().map(outbound::write));
     observatories(&mut out, services);
     put(&mut out, "metrics", services.metrics.as_ref());
+    if services.control != Control::default() {
+        out.put("control", services.control.write(Dialect::Json));
+    }
     put(&mut out, "reverse", services.reverse.as_ref());
     put(&mut out, "version", services.version.as_ref());
     put(&mut out, "geodata", services.geodata.as_ref());
