@@ -4,6 +4,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A shared tag; cheap to clone. The empty tag means "has none".
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(Arc<str>);
@@ -64,8 +66,20 @@ impl fmt::Debug for Tag {
     }
 }
 
+impl Serialize for Tag {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tag {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(Self::from)
+    }
+}
+
 /// An outbound's place in the list of its configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OutboundId(pub u32);
 
 impl OutboundId {
@@ -77,7 +91,7 @@ impl OutboundId {
 }
 
 /// A balancer's place in the list of its configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BalancerId(pub u32);
 
 impl BalancerId {
@@ -89,7 +103,7 @@ impl BalancerId {
 }
 
 /// Where a member of a balancer leads: out, or to another balancer, which then chooses in turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Hop {
     /// Out by this outbound.
     Outbound(OutboundId),

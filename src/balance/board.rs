@@ -6,10 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::addr::{Network, Tag};
 
 /// Whether a member is known to work. What nobody has tested counts as working (DECISIONS 7).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Life {
     /// Nobody has tested it yet.
     #[default]
@@ -44,7 +47,7 @@ pub enum Stand {
 }
 
 /// The terms of a member's score, for whoever wants to see why. Seconds, except where a name says otherwise.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// Weighted mean of the dial.
     pub dial: f64,

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::addr::{Hop, Tag};
 
 /// What a keeper is made of.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Who can be measured: every member once, whichever balancers it belongs to.
     pub subjects: Vec<Subject>,
@@ -24,7 +26,7 @@ pub struct Setup {
 }
 
 /// Somebody who can be measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// Its tag.
     pub tag: Tag,
@@ -37,7 +39,7 @@ pub struct Subject {
 }
 
 /// A balancer, as its keeper sees it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// Its tag.
     pub tag: Tag,
@@ -56,7 +58,7 @@ pub struct Group {
 }
 
 /// How members of a group are ranked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Rank {
     /// List order; a dead member returns after so many successes in a row.
     List {
@@ -74,7 +76,7 @@ pub enum Rank {
 }
 
 /// Settings of `least_load`, with one factor of cost a member.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// What a member's cost is multiplied with (its square root), in list order.
     pub costs: Vec<f64>,
@@ -89,7 +91,7 @@ pub struct Load {
 }
 
 /// Settings of `adaptive`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Adaptive {
     /// Tests that count.
     pub window: usize,
@@ -106,7 +108,7 @@ pub struct Adaptive {
 }
 
 /// What is measured when.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Plan {
     /// Nothing; only what real flows show counts.
     Nothing,
@@ -145,7 +147,7 @@ pub enum Plan {
 }
 
 /// Rounds of full tests.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rounds {
     /// From the end of a round to the start of the next.
     pub interval: Duration,
@@ -162,7 +164,7 @@ pub struct Rounds {
 }
 
 /// Settings of guards (balancing rule 12.4).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Guards {
     /// Whether light probes can be made, to confirm a suspicion and to return.
     pub probes: bool,
