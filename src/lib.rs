@@ -12,6 +12,7 @@ pub mod engine;
 pub mod flow;
 pub mod frontend;
 pub mod inbound;
+pub mod journal;
 pub mod model;
 pub mod net;
 pub mod outbound;
