@@ -67,10 +67,7 @@ fn exits(config: &Config, crypto: &Crypto) -> Result<Box<[Exit]>, BuildError> {
 }
 
 fn groups(config: &Config, exits: &[Exit]) -> Result<(Box<[Group]>, Vec<Watched>), BuildError> {
-    let carries = |hop: Hop| match hop {
-        Hop::Outbound(id) => exits.get(id.index()).is_some_and(|exit| exit.outbound.carries(Network::Udp)),
-        Hop::Balancer(_) => true,
-    };
+    let carries = |hop: Hop| carries_datagrams(config, exits, hop);
     let server = |id: OutboundId| config.outbound(id).and_then(Written::probe_target);
     let (mut groups, mut watched) = (vec![], vec![]);
     for linked in &config.balancers {
@@ -84,6 +81,17 @@ fn groups(config: &Config, exits: &[Exit]) -> Result<(Box<[Group]>, Vec<Watched>
         groups.push(Group { balancer, fallback: fallback.clone() });
     }
     Ok((groups.into(), watched))
+}
+
+/// Whether datagrams can leave here; by a balancer, if they can by one of its members. A config holds no rings.
+fn carries_datagrams(config: &Config, exits: &[Exit], hop: Hop) -> bool {
+    match hop {
+        Hop::Outbound(id) => exits.get(id.index()).is_some_and(|exit| exit.outbound.carries(Network::Udp)),
+        Hop::Balancer(id) => {
+            let members = config.balancers.get(id.index()).into_iter().flat_map(|inner| &inner.members);
+            members.into_iter().any(|member| carries_datagrams(config, exits, member.hop))
+        }
+    }
 }
 
 fn entries(config: &Config, crypto: &Crypto) -> Result<Vec<Entry>, BuildError> {

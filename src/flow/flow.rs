@@ -85,7 +85,8 @@ pub struct Sniffed {
     pub domain: Option<DomainName>,
 }
 
-/// Attributes of an HTTP request for rules: `:method`, `:path` and header names in lower case.
+/// Attributes of an HTTP request for rules and hash keys: `:method`, `:path`, `:query` where the inbound keeps it apart
+/// from the path, and header names in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attributes(Vec<(Box<str>, Box<str>)>);
 

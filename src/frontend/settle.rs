@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::addr::Tag;
-use crate::model::balancer::{Balancer, Member};
+use crate::model::balancer::{Balancer, Member, ProbeKind};
 use crate::model::built;
 use crate::model::draft::Draft;
 use crate::model::name::Name;
@@ -114,16 +114,19 @@ fn names_nothing(draft: &Draft) -> bool {
         To::Balancer(name) => !is_balancer(draft, &name.tag),
     });
     let lost_member = |balancer: &Balancer| {
-        let selects = |member: &Member| match member {
-            Member::Exact(name) => has(draft, &name.tag),
+        // One that probes by TCP takes outbounds alone.
+        let tcp = balancer.probe.is_some_and(|probe| probe.kind == ProbeKind::Tcp);
+        let member = |tag: &Tag| has(draft, tag) || (!tcp && is_balancer(draft, tag));
+        let selects = |entry: &Member| match entry {
+            Member::Exact(name) => member(&name.tag),
             Member::Prefix(name) => {
                 draft.outbounds.iter().any(|o| !o.tag.is_empty() && o.tag.as_str().starts_with(name.tag.as_str()))
             }
         };
-        let exact = |member: &Member| matches!(member, Member::Exact(name) if !has(draft, &name.tag));
+        let exact = |entry: &Member| matches!(entry, Member::Exact(name) if !member(&name.tag));
         balancer.members.iter().any(exact)
             || !balancer.members.iter().any(selects)
-            || balancer.fallback.as_ref().is_some_and(|name| !is_outbound(draft, &name.tag))
+            || balancer.fallback.as_ref().is_some_and(|n| !is_outbound(draft, &n.tag) && !is_balancer(draft, &n.tag))
     };
     let lost_via = |tag: &Tag| !has(draft, tag);
     lost_rule
@@ -163,7 +166,7 @@ fn free(draft: &Draft, tag: &Tag, kind: &str) -> Tag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::balancer::{Observed, Strategy};
+    use crate::model::balancer::{Observed, Strategy, TcpProbe};
     use crate::model::outbound::{Outbound, OutboundKind};
     use crate::model::routing::{Rule, When};
     use crate::shape::Spot;
@@ -236,5 +239,17 @@ mod tests {
         let mut d = draft(&["a"], vec![balancer("b", "q")], vec![]);
         settle(&mut d);
         assert_eq!(d.routing.unknown_tags, UnknownTags::Close);
+    }
+
+    #[test]
+    fn balancers_may_name_balancers() {
+        let mut outer = balancer("outer", "a");
+        (outer.members, outer.fallback) = (vec![Member::Exact(Name::new("b"))], Some(Name::new("b")));
+        for (kind, want) in [(ProbeKind::Http, UnknownTags::Refuse), (ProbeKind::Tcp, UnknownTags::Close)] {
+            outer.probe = Some(TcpProbe { kind, ..TcpProbe::default() });
+            let mut d = draft(&["a"], vec![outer.clone(), balancer("b", "a")], vec![]);
+            settle(&mut d);
+            assert_eq!(d.routing.unknown_tags, want);
+        }
     }
 }

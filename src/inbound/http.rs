@@ -142,7 +142,11 @@ impl Http {
 fn described(mut flow: Flow, head: &RequestHead, path: &str) -> Flow {
     let mut attributes = Attributes::default();
     attributes.push(":method", &head.method);
-    attributes.push(":path", path.split('?').next().unwrap_or_default());
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    attributes.push(":path", path);
+    if let Some(query) = query {
+        attributes.push(":query", query);
+    }
     for (name, value) in head.headers.iter() {
         attributes.push(name, &String::from_utf8_lossy(value));
     }

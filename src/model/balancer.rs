@@ -21,7 +21,7 @@ pub struct Balancer {
     pub strategy: Strategy,
     /// The check of each member that the balancer runs itself, if any.
     pub probe: Option<TcpProbe>,
-    /// Who takes the flow when no member can.
+    /// Who takes flows when no member lives.
     pub fallback: Option<Name>,
     /// Whether real traffic may eject and return members.
     pub guards: bool,
@@ -30,7 +30,7 @@ pub struct Balancer {
 /// One entry of a balancer's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Member {
-    /// Exactly this outbound (or balancer).
+    /// Exactly this outbound, or if there is none, this balancer.
     Exact(Name),
     /// Every outbound whose tag begins so, in the order of their tags.
     Prefix(Name),
@@ -294,8 +294,9 @@ record! {
 record! {
     /// Settings of `hrw`.
     pub struct Hrw {
-        /// What is hashed: `source_ip`, `user`, `inbound_tag`, `dest_host`, `dest_site`, `dest_ip`, `dest_port`, or one
-        /// nginx-style `$variable`; several are joined.
+        /// What is hashed: `source_ip`, `user`, `inbound_tag`, `dest_host`, `dest_site`, `dest_ip`, `dest_port`, or one of
+        /// nginx's variables `$remote_addr`, `$host`, `$request_uri`, `$http_NAME`, `$arg_NAME`, `$cookie_NAME` where the
+        /// flow is HTTP. Several are joined; one that a flow does not have counts as empty.
         hash_key: Vec<String> = vec!["source_ip".into()] => "hashKey";
         /// Weights of members by tag; 1 where none is given, not positive = not a member.
         weights: Vec<HrwWeight> => "weights";
@@ -311,14 +312,31 @@ record! {
 
 impl Hrw {
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
-        let known = ["source_ip", "user", "inbound_tag", "dest_host", "dest_site", "dest_ip", "dest_port"];
         for key in &self.hash_key {
-            if !key.starts_with('$') && !known.contains(&key.as_str()) {
+            if !is_hash_key(key) {
                 let problem = cx.error(table.node(), Kind::Value, format!("unknown hash key `{key}`"));
-                problem.help = Some(format!("known are {} and one nginx-style $variable", known.join(", ")));
+                let (parts, variables) = (HASH_KEYS.join(", "), HASH_VARIABLES.join(", "));
+                problem.help = Some(format!("known are {parts}, {variables}, $http_NAME, $arg_NAME and $cookie_NAME"));
             }
         }
     }
+}
+
+/// Parts of a flow that can be hashed.
+const HASH_KEYS: [&str; 7] = ["source_ip", "user", "inbound_tag", "dest_host", "dest_site", "dest_ip", "dest_port"];
+
+/// Variables of an HTTP request that can be, beside those that end in a name.
+const HASH_VARIABLES: [&str; 3] = ["$remote_addr", "$host", "$request_uri"];
+
+/// Whether a text is one that `hash_key` may hold.
+#[must_use]
+pub fn is_hash_key(text: &str) -> bool {
+    let named = |start| text.strip_prefix(start).is_some_and(|name: &str| !name.is_empty());
+    HASH_KEYS.contains(&text)
+        || HASH_VARIABLES.contains(&text)
+        || named("$http_")
+        || named("$arg_")
+        || named("$cookie_")
 }
 
 record! {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::addr::{Network, OutboundId, PortSet, Tag};
+use crate::addr::{Hop, Network, OutboundId, PortSet, Tag};
 use crate::shape::{Dialect, Kind, Problem, Severity, Spot, nearest};
 
 use super::balancer::{Balancer, Member, ProbeKind, Strategy};
@@ -13,6 +13,7 @@ use super::fields::Networks;
 use super::inbound::{Inbound, InboundKind, Listen};
 use super::name::Name;
 use super::outbound::{Outbound, OutboundKind};
+use super::rings;
 use super::routing::{To, UnknownTags};
 use super::stream::Carrier;
 
@@ -38,6 +39,7 @@ pub fn link(draft: &Draft, dialect: Dialect) -> Checked {
     let balancers = linker.linked_balancers();
     let rules = linker.rules();
     let default = linker.default();
+    linker.problems.extend(rings::report(draft, &balancers, &rules, default.as_ref()));
     built::report(draft, &mut linker.problems);
     let problems = linker.problems;
     let failed = problems.iter().any(|p| p.severity == Severity::Error);
@@ -212,7 +214,11 @@ impl Linker<'_> {
         }
         self.tcp_members(balancer, &members);
         self.weights(balancer, &members);
-        let fallback = balancer.fallback.as_ref().map(|name| self.reference(name, false, "balancer", &balancer.tag));
+        let fallback = balancer.fallback.as_ref().map(|name| {
+            // An outbound of that name is meant before a balancer; only TOML keeps the two apart.
+            let group = !self.outbounds.contains_key(&name.tag) && self.balancers.contains_key(&name.tag);
+            self.reference(name, group, "balancer", &balancer.tag)
+        });
         LinkedBalancer {
             tag: balancer.tag.clone(),
             members,
@@ -228,19 +234,25 @@ impl Linker<'_> {
     }
 
     fn exact(&mut self, balancer: &Balancer, name: &Name, members: &mut Vec<LinkedMember>) {
-        match self.outbounds.get(&name.tag) {
-            Some(id) => self.join(balancer, *id, name, true, members),
-            None => {
-                let message = format!("balancer {} references unknown outbound tag: {}", balancer.tag, name.tag);
-                let help = if self.balancers.contains_key(&name.tag) {
-                    Some(format!("{} is a balancer; members are outbounds", name.tag))
-                } else {
-                    self.near(&name.tag)
-                };
-                let severity = self.slip();
-                self.say(&name.at, severity, Kind::Reference, message).help = help;
-            }
+        if let Some(id) = self.outbounds.get(&name.tag) {
+            return self.join(balancer, *id, name, true, members);
         }
+        let inner = self.balancers.get(&name.tag);
+        // Nothing listens at a balancer, so nothing can connect to it (DECISIONS 26).
+        let by_tcp = balancer.probe.is_some_and(|probe| probe.kind == ProbeKind::Tcp);
+        if let (Some(id), false) = (inner, by_tcp) {
+            return members.push(LinkedMember { tag: name.tag.clone(), hop: Hop::Balancer(*id) });
+        }
+        let message = format!("balancer {} references unknown outbound tag: {}", balancer.tag, name.tag);
+        let help = match inner {
+            Some(_) => Some(format!(
+                "{} is a balancer, which has no server that a TCP probe can reach: set probe = \"http\" or \"none\"",
+                name.tag
+            )),
+            None => self.near(&name.tag),
+        };
+        let severity = self.slip();
+        self.say(&name.at, severity, Kind::Reference, message).help = help;
     }
 
     fn prefix(&mut self, balancer: &Balancer, name: &Name, members: &mut Vec<LinkedMember>) {

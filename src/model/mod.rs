@@ -26,6 +26,7 @@ pub mod private;
 pub mod protocol;
 pub mod quicparams;
 pub mod reality;
+mod rings;
 pub mod routing;
 pub mod server;
 pub mod services;

@@ -13,7 +13,8 @@ record! {
     pub struct TomlBalancer {
         /// Its name; shares one name space with outbounds and other balancers.
         tag: Tag, required;
-        /// Members by exact tag, at least one here or by `selector`. With `failover` the order is the preference.
+        /// Members by exact tag, at least one here or by `selector`: outbounds, and other balancers unless `probe` is
+        /// `tcp`. With `failover` the order is the preference.
         outbounds: Option<Vec<Name>>;
         /// How a member is chosen: `failover`, `round_robin`, `random`, `least_ping`, `least_load`, `optimal`, `hrw`,
         /// `adaptive`.
@@ -26,7 +27,7 @@ record! {
         probe: Option<ProbeKind>;
         /// Members by the beginning of their tags.
         selector: Vec<Name>;
-        /// Who takes the flow when no member can.
+        /// Who takes flows when no member lives: an outbound or another balancer.
         fallback: Option<Name>;
         /// Whether real traffic may eject and return members; default: true for all but random and round_robin.
         guards: Option<bool>;

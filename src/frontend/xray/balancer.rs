@@ -17,13 +17,13 @@ record! {
         tag: Tag => "tag";
         /// Outbounds whose tags begin with one of these texts.
         selector: Names => "selector";
-        /// Outbounds by exact tag.
+        /// Outbounds and other balancers by exact tag.
         members: Names => "members";
         /// How one is chosen: a word, or an object of `type` and `settings`.
         strategy: RawStrategy => "strategy";
         /// Settings of `optimal` beside the word.
         optimal: Option<Raw> => "optimalSettings";
-        /// Who takes the flow when no member can.
+        /// Who takes flows when no member lives: an outbound or another balancer.
         fallback: Option<Name> => "fallbackTag";
         /// Whether real traffic may eject and return members; default: true for all but random and round robin.
         guards: Option<bool> => "guards";

@@ -53,6 +53,7 @@ async fn each_request_on_a_kept_connection_is_a_flow_of_its_own() {
         let attributes = flow.attributes.unwrap();
         assert_eq!(attributes.get(":method"), Some("GET"));
         assert_eq!(attributes.get(":path"), path.split('?').next());
+        assert_eq!(attributes.get(":query"), path.split('?').nth(1));
         assert_eq!(attributes.get("x-a"), Some("1"));
         assert!(answer(&mut io, "body").await.starts_with(&format!("GET {path} HTTP/1.1\r\n")));
         until(&mut client, "body").await;
