@@ -1,5 +1,6 @@
 //! What a strategy may know of the flow that asks.
 
+use super::key::Key;
 use super::member::Member;
 use crate::addr::Network;
 
@@ -20,44 +21,13 @@ impl Ask {
     /// A flow of datagrams.
     pub const UDP: Self = Self { network: Network::Udp, ..Self::TCP };
 
-    /// Whether the member can carry this flow at all, and was not tried for it.
+    /// Whether the member can carry this flow at all, and was not tried for it, neither here nor where else it stands in
+    /// the list.
     #[must_use]
     pub fn open(self, members: &[Member], at: usize) -> bool {
-        let fits = members.get(at).is_some_and(|member| self.network != Network::Udp || member.udp);
-        fits && !self.tried.contains(at)
-    }
-}
-
-/// The hashed key of a flow, to which each member's name is added: FNV-1a over the key's parts, joined by bytes that
-/// cannot occur in UTF-8.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key(u64);
-
-impl Key {
-    /// The key of no bytes.
-    pub const EMPTY: Self = Self(0xcbf2_9ce4_8422_2325);
-
-    /// The key with more bytes behind it.
-    #[must_use]
-    pub fn with(self, bytes: &[u8]) -> Self {
-        Self(bytes.iter().fold(self.0, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
-    }
-
-    /// The key with the mark between two parts behind it.
-    #[must_use]
-    pub fn next(self) -> Self {
-        self.with(&[0xFE])
-    }
-
-    /// The hash of this key and a member's name: mixed well enough that names which differ in one letter are far apart.
-    #[must_use]
-    pub fn and(self, name: &[u8]) -> u64 {
-        let mut x = self.with(&[0xFF]).with(name).0;
-        x ^= x >> 33;
-        x = x.wrapping_mul(0xff51_afd7_ed55_8ccd);
-        x ^= x >> 33;
-        x = x.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        x ^ (x >> 33)
+        let Some(member) = members.get(at) else { return false };
+        let tried = |at: usize| members.get(at).is_some_and(|other| other.hop == member.hop);
+        (self.network != Network::Udp || member.udp) && !self.tried.places().any(tried)
     }
 }
 
@@ -100,24 +70,32 @@ impl Tried {
     /// Whether this one was.
     #[must_use]
     pub fn contains(self, member: usize) -> bool {
-        self.places[..self.len()].iter().any(|&place| place as usize == member)
+        self.places().any(|place| place == member)
+    }
+
+    /// Their places in the list.
+    pub fn places(self) -> impl Iterator<Item = usize> {
+        self.places.into_iter().take(self.len()).map(|place| place as usize)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hashes_are_those_of_the_specification() {
-        assert_eq!(Key::EMPTY.with(b"a").0, 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(Key::EMPTY.with(b"a").and(b"b"), 0x7afd_4e29_979e_4afe);
-        assert_eq!(Key::EMPTY.with(b"10.0.0.5").and(b"srv-a"), 0x9e31_28df_8a86_58c1);
-    }
+    use crate::addr::OutboundId;
 
     #[test]
     fn no_more_are_tried_than_fit() {
         let tried = (0..5).fold(Tried::NONE, Tried::and);
         assert_eq!((tried.len(), tried.contains(2), tried.contains(3)), (3, true, false));
+    }
+
+    #[test]
+    fn whoever_was_tried_is_not_open_at_a_second_place() {
+        let member = |id: u32| Member { tag: "m".into(), hop: OutboundId(id).into(), udp: true, weight: 1 };
+        let members = [member(1), member(2), member(1)];
+        let ask = Ask { tried: Tried::NONE.and(0), ..Ask::TCP };
+        let open: Vec<bool> = (0..4).map(|at| ask.open(&members, at)).collect();
+        assert_eq!(open, [false, true, false, false]);
     }
 }

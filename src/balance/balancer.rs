@@ -7,10 +7,12 @@ use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use rand::Rng;
 
 use super::ask::Ask;
-use super::board::Board;
+use super::board::{Board, Pin};
+use super::key::KeyPart;
 use super::member::Member;
 use super::seen::{Ear, Evidence, Seen};
-use super::strategy::{Strategy, Turn};
+use super::strategy::Strategy;
+use super::turn::Turn;
 use crate::addr::{Hop, Network, Tag};
 
 /// What a flow is told.
@@ -26,6 +28,8 @@ pub enum Pick {
     Empty,
     /// Members exist, but none of them carries datagrams: the flow is closed.
     NoDatagrams,
+    /// Members exist, but each of them is fenced or was tried for this flow: the flow is closed.
+    Spent,
 }
 
 /// Whether a balancer names a way out of its group (`fallbackTag`, TOML `fallback`).
@@ -44,12 +48,14 @@ pub struct Balancer {
     members: Box<[Member]>,
     strategy: Strategy,
     exit: Exit,
+    keys: Box<[KeyPart]>,
     board: ArcSwap<Board>,
     turn: Turn,
     held: AtomicBool,
     /// Who is told of what flows show; nobody while nothing keeps the balancer.
     ear: ArcSwapOption<Ear>,
-    counts: Box<[Count]>,
+    /// Shared with the balancer that takes this one's place, so that flows which began before are counted to their end.
+    counts: Box<[Arc<Count>]>,
 }
 
 /// What one member was given to do.
@@ -64,9 +70,33 @@ impl Balancer {
     #[must_use]
     pub fn new(tag: Tag, members: Vec<Member>, strategy: Strategy, exit: Exit) -> Self {
         let (turn, board) = (Turn::new(&members), ArcSwap::from_pointee(Board::blank(members.len())));
-        let counts = members.iter().map(|_| Count::default()).collect();
-        let (held, ear) = (AtomicBool::new(false), ArcSwapOption::empty());
-        Self { tag, members: members.into(), strategy, exit, board, turn, held, ear, counts }
+        let counts = members.iter().map(|_| Arc::default()).collect();
+        let (held, ear, keys) = (AtomicBool::new(false), ArcSwapOption::empty(), Box::default());
+        Self { tag, members: members.into(), strategy, exit, keys, board, turn, held, ear, counts }
+    }
+
+    /// The same balancer, hashing flows by these parts.
+    #[must_use]
+    pub fn keyed(mut self, parts: impl Into<Box<[KeyPart]>>) -> Self {
+        self.keys = parts.into();
+        self
+    }
+
+    /// The same balancer, going on where the one stood whose place it takes: counts of members with the same tag, the
+    /// place in the rotation, and, where the list of members is the same, what is known of them until its keeper speaks.
+    #[must_use]
+    pub fn resume(mut self, old: &Self) -> Self {
+        let mut left: Vec<(&Tag, &Arc<Count>)> = old.members.iter().map(|m| &m.tag).zip(&old.counts).collect();
+        for (member, count) in self.members.iter().zip(&mut self.counts) {
+            if let Some(at) = left.iter().position(|(tag, _)| **tag == member.tag) {
+                *count = Arc::clone(left.remove(at).1);
+            }
+        }
+        self.turn.go_on_from(&self.members, &old.turn, &old.members);
+        if self.members.iter().map(|m| &m.tag).eq(old.members.iter().map(|m| &m.tag)) {
+            self.publish(old.board());
+        }
+        self
     }
 
     /// Its tag.
@@ -85,6 +115,23 @@ impl Balancer {
     #[must_use]
     pub fn strategy(&self) -> Strategy {
         self.strategy
+    }
+
+    /// What flows are hashed by; none where the strategy does not hash.
+    #[must_use]
+    pub fn key_parts(&self) -> &[KeyPart] {
+        &self.keys
+    }
+
+    /// Where the rotation of round robin stands.
+    #[must_use]
+    pub fn turn(&self) -> usize {
+        self.turn.place()
+    }
+
+    /// Lets the rotation go on from a place that [`Self::turn`] gave.
+    pub fn go_on(&self, turn: usize) {
+        self.turn.go_on(turn);
     }
 
     /// What is known now.
@@ -133,16 +180,18 @@ impl Balancer {
     /// How many flows a member was given, and how many of them still run.
     #[must_use]
     pub fn counted(&self, member: usize) -> (u64, u64) {
-        let read = |count: &Count| (count.picks.load(Ordering::Relaxed), count.flows.load(Ordering::Relaxed));
+        let read = |count: &Arc<Count>| (count.picks.load(Ordering::Relaxed), count.flows.load(Ordering::Relaxed));
         self.counts.get(member).map_or((0, 0), read)
     }
 
     /// Chooses for one flow.
     pub fn pick(&self, ask: Ask, rng: &mut impl Rng) -> Pick {
         let board: Guard<Arc<Board>> = self.board.load();
-        let escape = |otherwise| if self.exit == Exit::Fallback { Pick::Fallback } else { otherwise };
         if self.members.is_empty() {
-            return escape(Pick::Empty);
+            return if self.exit == Exit::Fallback { Pick::Fallback } else { Pick::Empty };
+        }
+        if let Some(pick) = board.pin.and_then(|pin| self.pinned(pin, &board, ask)) {
+            return pick;
         }
         if self.held.load(Ordering::Acquire) {
             return Pick::Wait;
@@ -153,7 +202,24 @@ impl Balancer {
         if self.exit == Exit::Fallback {
             return Pick::Fallback;
         }
-        self.strategy.last_resort(&self.members, &board, ask).map_or(Pick::NoDatagrams, |at| self.member(at))
+        self.strategy.last_resort(&self.members, &board, ask).map_or_else(|| self.nobody(ask), |at| self.member(at))
+    }
+
+    /// What a person's choice makes of the flow; `None` leaves it to the strategy: while the pinned member cannot be used
+    /// (trap 14 of the specification), unless it was pinned strictly.
+    fn pinned(&self, pin: Pin, board: &Board, ask: Ask) -> Option<Pick> {
+        let open = ask.open(&self.members, pin.member);
+        match pin.strict {
+            true if pin.member < self.members.len() && !open => Some(self.nobody(ask)),
+            true => open.then(|| self.member(pin.member)),
+            false => (open && board.usable(pin.member, ask.network)).then(|| self.member(pin.member)),
+        }
+    }
+
+    /// Why there is none.
+    fn nobody(&self, ask: Ask) -> Pick {
+        let carried = ask.network != Network::Udp || self.members.iter().any(|member| member.udp);
+        if carried { Pick::Spent } else { Pick::NoDatagrams }
     }
 
     fn member(&self, at: usize) -> Pick {
@@ -184,86 +250,4 @@ impl Drop for InUse {
 }
 
 #[cfg(test)]
-mod tests {
-    use rand::SeedableRng;
-    use rand::rngs::SmallRng;
-
-    use super::super::board::{Life, State};
-    use super::*;
-    use crate::addr::OutboundId;
-
-    const ALL: [Strategy; 4] = [Strategy::Failover, Strategy::Optimal, Strategy::Random, Strategy::RoundRobin];
-
-    fn members(n: u32) -> Vec<Member> {
-        (0..n)
-            .map(|id| Member {
-                tag: format!("m{id}").into(),
-                hop: OutboundId(10 + id).into(),
-                udp: id > 0,
-                weight: 100,
-            })
-            .collect()
-    }
-
-    fn pick(balancer: &Balancer, ask: Ask) -> Pick {
-        balancer.pick(ask, &mut SmallRng::seed_from_u64(5))
-    }
-
-    fn dead(n: usize) -> Board {
-        let members = vec![State { life: Life::Down, ..State::default() }; n].into();
-        Board { members, ranking: (0..n).collect(), ..Board::default() }
-    }
-
-    #[test]
-    fn no_members_means_fallback_or_closed_and_never_the_default_outbound() {
-        for strategy in ALL {
-            assert_eq!(pick(&Balancer::new("b".into(), vec![], strategy, Exit::None), Ask::TCP), Pick::Empty);
-            assert_eq!(pick(&Balancer::new("b".into(), vec![], strategy, Exit::Fallback), Ask::TCP), Pick::Fallback);
-        }
-    }
-
-    #[test]
-    fn all_dead_leaves_the_group_only_by_a_fallback() {
-        for strategy in ALL {
-            let stay = Balancer::new("b".into(), members(3), strategy, Exit::None);
-            stay.publish(dead(3));
-            assert_eq!(pick(&stay, Ask::TCP), Pick::Member(0, OutboundId(10).into()), "{strategy:?}");
-            let leave = Balancer::new("b".into(), members(3), strategy, Exit::Fallback);
-            leave.publish(dead(3));
-            assert_eq!(pick(&leave, Ask::TCP), Pick::Fallback, "{strategy:?}");
-        }
-    }
-
-    #[test]
-    fn a_single_member_is_always_picked() {
-        // Trap 1 of balancing.md: a single-member balancer that returned nothing.
-        for strategy in ALL {
-            let one = Balancer::new("b".into(), members(1), strategy, Exit::None);
-            one.publish(Board::weighted([100]));
-            assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10).into()), "{strategy:?}");
-            one.publish(dead(1));
-            assert_eq!(pick(&one, Ask::TCP), Pick::Member(0, OutboundId(10).into()), "{strategy:?}");
-        }
-    }
-
-    #[test]
-    fn datagrams_without_a_carrier_are_told_so() {
-        for strategy in ALL {
-            let one = Balancer::new("b".into(), members(1), strategy, Exit::None);
-            one.publish(Board::weighted([100]));
-            assert_eq!(pick(&one, Ask::UDP), Pick::NoDatagrams, "{strategy:?}");
-            let two = Balancer::new("b".into(), members(2), strategy, Exit::None);
-            two.publish(Board::weighted([100, 100]));
-            assert_eq!(pick(&two, Ask::UDP), Pick::Member(1, OutboundId(11).into()), "{strategy:?}");
-        }
-    }
-
-    #[test]
-    fn o12_wait_holds_flows_until_released() {
-        let b = Balancer::new("b".into(), members(2), Strategy::Optimal, Exit::None);
-        b.hold();
-        assert_eq!(pick(&b, Ask::TCP), Pick::Wait);
-        b.release();
-        assert_eq!(pick(&b, Ask::TCP), Pick::Member(0, OutboundId(10).into()));
-    }
-}
+mod tests;

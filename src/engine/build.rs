@@ -71,9 +71,8 @@ fn groups(config: &Config, exits: &[Exit]) -> Result<(Box<[Group]>, Vec<Watched>
     let server = |id: OutboundId| config.outbound(id).and_then(Written::probe_target);
     let (mut groups, mut watched) = (vec![], vec![]);
     for linked in &config.balancers {
-        let LinkedBalancer { tag, strategy, fallback, .. } = linked;
-        let unbuilt = || BuildError::Strategy { tag: tag.clone(), strategy: strategy.name() };
-        let balancer = Arc::new(Balancer::of(linked, carries).ok_or_else(unbuilt)?);
+        let LinkedBalancer { tag, fallback, .. } = linked;
+        let balancer = Arc::new(Balancer::of(linked, carries));
         let plan = Plan::of(linked, server).map_err(|source| BuildError::TestUrl { tag: tag.clone(), source })?;
         if plan != Plan::Nothing {
             watched.push(Watched { balancer: Arc::clone(&balancer), plan });

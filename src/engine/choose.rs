@@ -50,6 +50,8 @@ pub(super) enum Nowhere {
     Empty(Tag),
     #[error("no member of balancer {0} carries datagrams: they are dropped")]
     NoDatagrams(Tag),
+    #[error("no member of balancer {0} is left: each is fenced or was tried for the flow, which is closed")]
+    Spent(Tag),
 }
 
 /// Fallbacks in a row; links between balancers are checked when a config is made, this bounds what remains.
@@ -130,6 +132,7 @@ pub(super) async fn choose(shared: &Shared, snapshot: &Snapshot, to: &Dest, flow
                         to = Cow::Borrowed(balancer.fallback.as_ref().ok_or_else(|| Nowhere::Empty(tag()))?);
                     }
                     Pick::NoDatagrams => return Err(Nowhere::NoDatagrams(tag())),
+                    Pick::Spent => return Err(Nowhere::Spent(tag())),
                     Pick::Empty | Pick::Wait => return Err(Nowhere::Empty(tag())),
                 }
             }

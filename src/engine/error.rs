@@ -14,14 +14,6 @@ pub enum BuildError {
     /// A name of `dns.hosts`.
     #[error("dns.hosts: {0}")]
     Hosts(#[source] CompileError),
-    /// A balancer whose strategy is not built yet.
-    #[error("balancer {tag}: the strategy {strategy} is not built yet")]
-    Strategy {
-        /// The balancer.
-        tag: Tag,
-        /// Its strategy.
-        strategy: &'static str,
-    },
     /// A balancer whose test address cannot be fetched.
     #[error("balancer {tag}: {source}")]
     TestUrl {

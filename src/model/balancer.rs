@@ -6,6 +6,7 @@ use crate::addr::Tag;
 use crate::shape::{GoTime, Kind, Millis, Reader, Spot, Table};
 use crate::{record, words};
 
+use super::hashkey::HashKey;
 use super::name::Name;
 
 /// A named group of outbounds, one of which is chosen for each flow.
@@ -294,10 +295,10 @@ record! {
 record! {
     /// Settings of `hrw`.
     pub struct Hrw {
-        /// What is hashed: `source_ip`, `user`, `inbound_tag`, `dest_host`, `dest_site`, `dest_ip`, `dest_port`, or one of
-        /// nginx's variables `$remote_addr`, `$host`, `$request_uri`, `$http_NAME`, `$arg_NAME`, `$cookie_NAME` where the
-        /// flow is HTTP. Several are joined; one that a flow does not have counts as empty.
-        hash_key: Vec<String> = vec!["source_ip".into()] => "hashKey";
+        /// What is hashed: `source_ip`, `user`, `inbound_tag`, `dest_host`, `dest_site`, `dest_ip`, `dest_port`, or, where
+        /// the flow is HTTP, one of nginx's variables such as `$http_x_user_id`, `$arg_NAME`, `$cookie_NAME`, `$host`.
+        /// Several are joined; one that a flow does not have counts as empty.
+        hash_key: HashKey => "hashKey";
         /// Weights of members by tag; 1 where none is given, not positive = not a member.
         weights: Vec<HrwWeight> => "weights";
         /// Members that take no new flow.
@@ -307,36 +308,14 @@ record! {
         /// The observatory to look at, where there are several.
         observer: String => "observerTag";
     }
-    hook Hrw::settle;
 }
 
 impl Hrw {
-    fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
-        for key in &self.hash_key {
-            if !is_hash_key(key) {
-                let problem = cx.error(table.node(), Kind::Value, format!("unknown hash key `{key}`"));
-                let (parts, variables) = (HASH_KEYS.join(", "), HASH_VARIABLES.join(", "));
-                problem.help = Some(format!("known are {parts}, {variables}, $http_NAME, $arg_NAME and $cookie_NAME"));
-            }
-        }
+    /// The weight of a member; the first entry with its exact tag counts.
+    #[must_use]
+    pub fn weight(&self, tag: &Tag) -> i64 {
+        self.weights.iter().find(|weight| weight.tag == *tag).map_or(1, |weight| weight.weight)
     }
-}
-
-/// Parts of a flow that can be hashed.
-const HASH_KEYS: [&str; 7] = ["source_ip", "user", "inbound_tag", "dest_host", "dest_site", "dest_ip", "dest_port"];
-
-/// Variables of an HTTP request that can be, beside those that end in a name.
-const HASH_VARIABLES: [&str; 3] = ["$remote_addr", "$host", "$request_uri"];
-
-/// Whether a text is one that `hash_key` may hold.
-#[must_use]
-pub fn is_hash_key(text: &str) -> bool {
-    let named = |start| text.strip_prefix(start).is_some_and(|name: &str| !name.is_empty());
-    HASH_KEYS.contains(&text)
-        || HASH_VARIABLES.contains(&text)
-        || named("$http_")
-        || named("$arg_")
-        || named("$cookie_")
 }
 
 record! {

@@ -35,14 +35,6 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
         }
     }
     for balancer in &draft.balancers {
-        let name = balancer.strategy.name();
-        if matches!(
-            balancer.strategy,
-            Strategy::LeastPing(_) | Strategy::LeastLoad(_) | Strategy::Hrw(_) | Strategy::Adaptive(_)
-        ) {
-            let what = format!("balancer {}: the strategy {name} is read but cannot run yet", balancer.tag);
-            say(&balancer.at, Kind::NotBuilt, what);
-        }
         if let Strategy::Random(observed) | Strategy::RoundRobin(observed) = &balancer.strategy
             && (observed.alive_only || !observed.observer.is_empty())
         {

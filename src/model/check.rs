@@ -10,6 +10,7 @@ use super::built;
 use super::config::{BalancerId, Config, Dest, Linked, LinkedBalancer, LinkedMember, LinkedRule};
 use super::draft::Draft;
 use super::fields::Networks;
+use super::hrw;
 use super::inbound::{Inbound, InboundKind, Listen};
 use super::name::Name;
 use super::outbound::{Outbound, OutboundKind};
@@ -214,6 +215,9 @@ impl Linker<'_> {
         }
         self.tcp_members(balancer, &members);
         self.weights(balancer, &members);
+        if let Strategy::Hrw(settings) = &balancer.strategy {
+            hrw::settle(balancer, settings, &mut members, &mut self.problems);
+        }
         let fallback = balancer.fallback.as_ref().map(|name| {
             // An outbound of that name is meant before a balancer; only TOML keeps the two apart.
             let group = !self.outbounds.contains_key(&name.tag) && self.balancers.contains_key(&name.tag);

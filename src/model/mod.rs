@@ -10,6 +10,8 @@ pub mod dns;
 pub mod draft;
 pub mod fields;
 pub mod fit;
+pub mod hashkey;
+mod hrw;
 pub mod inbound;
 pub mod keys;
 pub mod kinds;

@@ -76,7 +76,8 @@ impl Field for f64 {
         match node.value {
             #[expect(clippy::cast_precision_loss, reason = "a config number beyond 2^53 may lose its last digits")]
             Value::Int(n) => Some(n as Self),
-            Value::Float(x) => Some(x),
+            Value::Float(x) if x.is_finite() => Some(x),
+            Value::Float(_) => cx.wrong_value(node, "a finite number"),
             _ => cx.wrong_type(node, "a number"),
         }
     }
