@@ -13,7 +13,6 @@ use super::ask::Ask;
 use super::balancer::{Balancer, Pick};
 use super::board::{Board, Decision, Life, Pin, Stand, State, Stats, Terms};
 use super::keeper::Moment;
-use super::strategy::Strategy;
 use crate::addr::Network;
 
 /// A balancer at one moment.
@@ -240,13 +239,7 @@ fn serving(balancer: &Balancer, board: &Board) -> (Vec<usize>, bool) {
     if let Some(pin) = board.pin.filter(|pin| pin.strict || usable(&pin.member)) {
         return (vec![pin.member], false);
     }
-    let shared: Vec<usize> = match balancer.strategy() {
-        Strategy::Random | Strategy::RoundRobin => {
-            let weighs = |at: &usize| balancer.members().get(*at).is_some_and(|member| member.weight > 0);
-            (0..balancer.members().len()).filter(|at| usable(at) && weighs(at)).collect()
-        }
-        Strategy::Failover | Strategy::Optimal => vec![],
-    };
+    let shared = balancer.strategy().shared(balancer.members(), board);
     if !shared.is_empty() {
         return (shared, false);
     }
@@ -254,7 +247,7 @@ fn serving(balancer: &Balancer, board: &Board) -> (Vec<usize>, bool) {
     match balancer.pick(Ask::TCP, &mut SmallRng::seed_from_u64(0)) {
         Pick::Member(at, _) => (vec![at], false),
         Pick::Fallback => (vec![], true),
-        Pick::Wait | Pick::Empty | Pick::NoDatagrams => (vec![], false),
+        Pick::Wait | Pick::Empty | Pick::NoDatagrams | Pick::Spent => (vec![], false),
     }
 }
 

@@ -10,6 +10,7 @@ use super::board::{Board, Life};
 use super::hrw;
 use super::member::Member;
 use super::turn::Turn;
+use crate::addr::Network;
 
 /// How a balancer chooses among its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,17 +79,24 @@ impl Strategy {
             Self::Failover => (0..members.len()).find(fit),
             Self::Hrw { top } => {
                 let first = || (0..members.len()).find(fit);
-                if top == 0 {
-                    hrw::best(ask.key, members, (0..members.len()).filter(fit)).or_else(first)
-                } else {
-                    let best = ranked(members, board).filter(fit).take(top as usize);
-                    hrw::best(ask.key, members, best).or_else(first)
-                }
+                hrw::best(ask.key, members, competing(top, members, board, fit)).or_else(first)
             }
             Self::LeastLoad => least_load(members, board, fit, rng),
             Self::Random => random(members, fit, rng),
             // Members of weight 0 have no turn, but serve where nobody else can.
             Self::RoundRobin => turn.next(fit).or_else(|| (0..members.len()).find(fit)),
+        }
+    }
+
+    /// The members among which flows of bytes are shared out now; none where a single one serves.
+    pub(super) fn shared(self, members: &[Member], board: &Board) -> Vec<usize> {
+        let usable = |at: &usize| board.usable(*at, Network::Tcp);
+        let weighs = |at: &usize| usable(at) && members[*at].weight > 0;
+        match self {
+            Self::Adaptive | Self::Failover | Self::LeastPing | Self::Optimal => vec![],
+            Self::Hrw { top } => competing(top, members, board, weighs).collect(),
+            Self::LeastLoad => taken(board).iter().copied().filter(usable).collect(),
+            Self::Random | Self::RoundRobin => (0..members.len()).filter(weighs).collect(),
         }
     }
 
@@ -121,10 +129,28 @@ fn ranked<'a>(members: &[Member], board: &'a Board) -> impl Iterator<Item = usiz
     board.ranking.iter().copied().chain(0..members.len())
 }
 
+/// The head of the ranking that shares flows.
+fn taken(board: &Board) -> &[usize] {
+    board.ranking.get(..board.taken).unwrap_or(&board.ranking)
+}
+
+/// The best of those that fit, or all of them.
+fn competing<'a>(
+    top: u32,
+    members: &[Member],
+    board: &'a Board,
+    fit: impl Fn(&usize) -> bool + 'a,
+) -> impl Iterator<Item = usize> + 'a {
+    // Whoever ranks members ranks them all; before the first result nobody is ranked, and all compete.
+    let (ranking, limit): (&[usize], usize) = if top == 0 { (&[], usize::MAX) } else { (&board.ranking, top as usize) };
+    let (rest, limit) = if ranking.is_empty() { (members.len(), usize::MAX) } else { (0, limit) };
+    ranking.iter().copied().chain(0..rest).filter(fit).take(limit)
+}
+
 /// One of those taken, by chance; where none of them works, the next of the ranking. Where members were measured and
 /// nobody is taken, the strategy has no answer, so that a fallback gets the flow.
 fn least_load(members: &[Member], board: &Board, fit: impl Fn(&usize) -> bool, rng: &mut impl Rng) -> Option<usize> {
-    let taken = board.ranking.get(..board.taken).unwrap_or(&board.ranking);
+    let taken = taken(board);
     let candidates = || taken.iter().copied().filter(&fit);
     match candidates().count() {
         0 if taken.is_empty() && board.members.iter().any(|state| state.life == Life::Up) => None,

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::super::balancer::Exit;
 use super::super::member::Member;
+use super::super::strategy::Strategy;
 use super::*;
 use crate::addr::OutboundId;
 
