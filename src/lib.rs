@@ -19,6 +19,7 @@ pub mod outbound;
 pub mod probe;
 pub mod proto;
 pub mod route;
+pub mod service;
 pub mod shape;
 pub mod telemetry;
 pub mod tls;

@@ -27,6 +27,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("convert", &["addr", "shape", "model", "frontend"]),
     ("inbound", &["addr", "wire", "model", "flow", "proto", "net", "tls", "transport"]),
     ("outbound", &["addr", "wire", "model", "flow", "proto", "net", "tls", "transport"]),
+    ("service", &["addr", "model", "flow", "net", "tls", "balance"]),
     (
         "engine",
         &[
@@ -45,6 +46,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "journal",
             "inbound",
             "outbound",
+            "service",
         ],
     ),
     ("simulate", &["addr", "model", "balance"]),

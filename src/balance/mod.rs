@@ -31,6 +31,7 @@ mod witness;
 pub use ask::{Ask, Tried};
 pub use balancer::{Balancer, Exit, InUse, Pick};
 pub use board::{Board, Decision, Life, Pin, Stand, State, Stats, Terms};
+pub use hrw::score;
 pub use job::{Fail, Job, Kind, Outcome};
 pub use keeper::{Act, Keeper, Moment};
 pub use key::{Facts, Key, KeyPart};

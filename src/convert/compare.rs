@@ -12,6 +12,7 @@ pub fn difference(a: &Draft, b: &Draft) -> Option<String> {
         list("inbound", &a.inbounds, &b.inbounds, |i| i.tag.as_str()),
         list("outbound", &a.outbounds, &b.outbounds, |o| o.tag.as_str()),
         list("balancer", &a.balancers, &b.balancers, |b| b.tag.as_str()),
+        list("service", &a.http_services, &b.http_services, |s| s.tag.as_str()),
         list("rule", &a.routing.rules, &b.routing.rules, |r| r.name.as_str()),
     ];
     let (s, t) = (&a.services, &b.services);

@@ -13,8 +13,9 @@ use super::dispatch::Door;
 use super::error::{BindError, BuildError};
 use super::services::Always;
 use super::shared::Shared;
+use super::web::{OpenWeb, Web};
 use crate::balance::Balancer;
-use crate::flow::Sink;
+use crate::flow::{Services, Sink};
 use crate::inbound::Listening;
 use crate::model::config::Config;
 use crate::probe::{Prober, Watched};
@@ -25,6 +26,7 @@ pub struct Engine {
     shared: Arc<Shared>,
     entries: Vec<Entry>,
     watched: Vec<Watched>,
+    web: Web,
 }
 
 impl Engine {
@@ -35,7 +37,7 @@ impl Engine {
     pub fn new(config: &Config) -> Result<Self, BuildError> {
         let built = build(config)?;
         let shared = Arc::new(Shared::new(built.snapshot));
-        Ok(Self { shared, entries: built.entries, watched: built.watched })
+        Ok(Self { shared, entries: built.entries, watched: built.watched, web: Web::new(config)? })
     }
 
     /// Opens every listener of every inbound. Must be called inside a tokio runtime.
@@ -43,13 +45,14 @@ impl Engine {
     /// # Errors
     /// [`BindError`] names the inbound and the address; all that were open are closed again.
     pub fn bind(self) -> Result<Bound, BindError> {
-        let Self { shared, entries, watched } = self;
+        let Self { shared, entries, watched, web } = self;
         let open = |entry: Entry| {
-            let listening = entry.inbound.listen().map_err(|source| BindError { name: entry.name.clone(), source })?;
+            let door = || format!("inbound {}", entry.name);
+            let listening = entry.inbound.listen().map_err(|source| BindError { door: door(), source })?;
             Ok(Open { entry, listening })
         };
         let open = entries.into_iter().map(open).collect::<Result<_, BindError>>()?;
-        Ok(Bound { shared, open, watched })
+        Ok(Bound { shared, open, watched, web: web.bind()? })
     }
 }
 
@@ -59,6 +62,7 @@ pub struct Bound {
     shared: Arc<Shared>,
     open: Vec<Open>,
     watched: Vec<Watched>,
+    web: OpenWeb,
 }
 
 #[derive(Debug)]
@@ -71,7 +75,7 @@ struct Open {
 const LAST: Duration = Duration::from_millis(500);
 
 impl Bound {
-    /// Where each inbound listens, by tag (or place) in their order; ports that were 0 are known now.
+    /// Where each inbound listens, by tag (or place) in their order, then each service; ports that were 0 are known now.
     #[must_use]
     pub fn local(&self) -> Vec<(String, SocketAddr)> {
         let each = |open: &Open| {
@@ -79,7 +83,7 @@ impl Bound {
             let local = open.listening.local().unwrap_or_default();
             local.into_iter().map(move |at| (name.clone(), at))
         };
-        self.open.iter().flat_map(each).collect()
+        self.open.iter().flat_map(each).chain(self.web.local()).collect()
     }
 
     /// The balancers that something probes, for whoever shows what they know.
@@ -90,8 +94,10 @@ impl Bound {
 
     /// Serves until the token falls, then ends every flow and waits for a moment until they are gone.
     pub async fn run(self, token: CancellationToken) {
-        let Self { shared, open, watched } = self;
+        let Self { shared, open, watched, web } = self;
         let services = Arc::new(Always(Arc::clone(&shared)));
+        let mut served = JoinSet::new();
+        served.spawn(web.run(Arc::clone(&services) as Arc<dyn Services>, token.clone()));
         // Before the first flow, so that none slips past a balancer that is to hold it.
         shared.prober.store(Some(Arc::new(Prober::start(watched, services, &token))));
         let mut doors = JoinSet::new();
@@ -107,5 +113,7 @@ impl Bound {
             tracing::debug!(flows = shared.flows.len(), "some flows did not end in time");
         }
         shared.prober.store(None);
+        // Requests of services have longer: a client that waits for an answer cannot tell why none comes.
+        while served.join_next().await.is_some() {}
     }
 }

@@ -4,6 +4,7 @@ use crate::addr::Tag;
 use crate::inbound::ListenError;
 use crate::probe::BadUrl;
 use crate::route::CompileError;
+use crate::tls::TlsError;
 
 /// Why a config cannot become a snapshot. Nothing was opened yet.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,9 @@ pub enum BuildError {
         /// What cannot be used.
         what: String,
     },
+    /// A service whose servers need TLS.
+    #[error("services: {0}")]
+    Services(#[from] TlsError),
     /// Something of an outbound.
     #[error("outbound {name}: {what}")]
     Outbound {
@@ -40,12 +44,12 @@ pub enum BuildError {
     },
 }
 
-/// An inbound could not listen. None listens then.
+/// A door could not be opened. None is open then.
 #[derive(Debug, thiserror::Error)]
-#[error("inbound {name}: {source}")]
+#[error("{door}: {source}")]
 pub struct BindError {
-    /// Its tag, or its place.
-    pub name: String,
+    /// Which: `inbound TAG` or `service TAG`.
+    pub door: String,
     /// Where, and why.
     pub source: ListenError,
 }

@@ -21,6 +21,7 @@ mod shared;
 mod snapshot;
 mod sniffing;
 mod tell;
+mod web;
 
 pub use engine::{Bound, Engine};
 pub use error::{BindError, BuildError};

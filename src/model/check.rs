@@ -11,6 +11,7 @@ use super::config::{BalancerId, Config, Dest, Linked, LinkedBalancer, LinkedMemb
 use super::draft::Draft;
 use super::fields::Networks;
 use super::hrw;
+use super::httplink;
 use super::inbound::{Inbound, InboundKind, Listen};
 use super::name::Name;
 use super::outbound::{Outbound, OutboundKind};
@@ -41,6 +42,7 @@ pub fn link(draft: &Draft, dialect: Dialect) -> Checked {
     let rules = linker.rules();
     let default = linker.default();
     linker.problems.extend(rings::report(draft, &balancers, &rules, default.as_ref()));
+    let http_services = httplink::link(&draft.http_services, &mut linker.problems);
     built::report(draft, &mut linker.problems);
     let problems = linker.problems;
     let failed = problems.iter().any(|p| p.severity == Severity::Error);
@@ -56,6 +58,7 @@ pub fn link(draft: &Draft, dialect: Dialect) -> Checked {
         fake_dns: draft.fake_dns.clone(),
         policy: draft.policy.clone(),
         services: draft.services.clone(),
+        http_services,
         linked: Linked(()),
     });
     Checked { config, problems }
@@ -93,7 +96,9 @@ impl Linker<'_> {
                 self.say(&outbound.at, Severity::Error, Kind::Conflict, message);
             }
         }
-        if self.draft.outbounds.is_empty() {
+        // Services dial by themselves; a configuration of nothing else is whole.
+        let only_services = self.draft.inbounds.is_empty() && !self.draft.http_services.is_empty();
+        if self.draft.outbounds.is_empty() && !only_services {
             let message = "there is no outbound: every flow will be closed".to_owned();
             self.say(&Spot::default(), Severity::Warning, Kind::Missing, message);
         }
@@ -125,23 +130,20 @@ impl Linker<'_> {
         }
     }
 
-    /// Two inbounds on one address, port and network would share it by chance (DECISIONS 15). Port 0 is a port of one's own.
+    /// Two doors on one address, port and network would share it by chance (DECISIONS 15). Port 0 is a port of one's own.
     fn ports(&mut self) {
-        let mut taken: HashMap<(String, Network), Vec<(PortSet, usize)>> = HashMap::new();
-        for (n, inbound) in self.draft.inbounds.iter().enumerate() {
-            let Some(ports) = &inbound.ports else { continue };
-            let Some(address) = address(inbound) else { continue };
-            for network in [Network::Tcp, Network::Udp].into_iter().filter(|net| networks(inbound).contains(*net)) {
+        let mut taken: HashMap<(String, Network), Vec<(PortSet, String)>> = HashMap::new();
+        for door in doors(self.draft) {
+            let Some(address) = address(door.listen) else { continue };
+            for network in [Network::Tcp, Network::Udp].into_iter().filter(|net| door.networks.contains(*net)) {
                 let others = taken.entry((address.clone(), network)).or_default();
-                let clash = others
-                    .iter()
-                    .find_map(|(other, m)| ports.iter().find(|p| *p != 0 && other.contains(*p)).map(|p| (p, *m)));
-                others.push((ports.clone(), n));
-                let Some((port, other)) = clash else { continue };
-                let first = name(&self.draft.inbounds[other], other);
-                let message =
-                    format!("{} and {first} both listen on {address} {network} port {port}", name(inbound, n));
-                self.say(&inbound.at, Severity::Error, Kind::Conflict, message).help =
+                let clash = others.iter().find_map(|(other, first)| {
+                    door.ports.iter().find(|p| *p != 0 && other.contains(*p)).map(|p| (p, first.clone()))
+                });
+                others.push((door.ports.clone(), door.name.clone()));
+                let Some((port, first)) = clash else { continue };
+                let message = format!("{} and {first} both listen on {address} {network} port {port}", door.name);
+                self.say(door.at, Severity::Error, Kind::Conflict, message).help =
                     Some("give one of them another port".into());
             }
         }
@@ -413,8 +415,30 @@ impl Linker<'_> {
     }
 }
 
-fn address(inbound: &Inbound) -> Option<String> {
-    match &inbound.listen {
+/// Whatever listens.
+struct Door<'d> {
+    name: String,
+    at: &'d Spot,
+    listen: &'d Listen,
+    ports: PortSet,
+    networks: Networks,
+}
+
+fn doors(draft: &Draft) -> impl Iterator<Item = Door<'_>> {
+    let inbounds = draft.inbounds.iter().enumerate().filter_map(|(n, inbound)| {
+        let (name, networks) = (name(inbound, n), networks(inbound));
+        let ports = inbound.ports.clone()?;
+        Some(Door { name, at: &inbound.at, listen: &inbound.listen, ports, networks })
+    });
+    let services = draft.http_services.iter().filter_map(|service| {
+        let (name, ports) = (format!("service {}", service.tag), PortSet::one(service.port?.0));
+        Some(Door { name, at: &service.place, listen: &service.listen, ports, networks: Networks::TCP })
+    });
+    inbounds.chain(services)
+}
+
+fn address(listen: &Listen) -> Option<String> {
+    match listen {
         Listen::Any => Some("0.0.0.0".into()),
         Listen::Ip(ip) => Some(ip.to_string()),
         _ => None,

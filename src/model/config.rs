@@ -5,6 +5,7 @@ use crate::addr::{Hop, OutboundId, Tag};
 
 use super::balancer::{Strategy, TcpProbe};
 use super::dns::{Dns, FakePools};
+use super::httplink::LinkedService;
 use super::inbound::Inbound;
 use super::log::Log;
 use super::outbound::Outbound;
@@ -48,6 +49,8 @@ pub struct Config {
     pub policy: Policy,
     /// Everything beside the traffic.
     pub services: Services,
+    /// Reverse proxies for HTTP.
+    pub http_services: Vec<LinkedService>,
     pub(super) linked: Linked,
 }
 

@@ -2,6 +2,7 @@
 
 use super::balancer::Balancer;
 use super::dns::{Dns, FakePools};
+use super::httpservice::HttpService;
 use super::inbound::Inbound;
 use super::log::Log;
 use super::outbound::Outbound;
@@ -30,4 +31,6 @@ pub struct Draft {
     pub policy: Policy,
     /// Everything beside the traffic.
     pub services: Services,
+    /// Reverse proxies for HTTP.
+    pub http_services: Vec<HttpService>,
 }

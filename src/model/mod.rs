@@ -12,6 +12,8 @@ pub mod fields;
 pub mod fit;
 pub mod hashkey;
 mod hrw;
+pub mod httplink;
+pub mod httpservice;
 pub mod inbound;
 pub mod keys;
 pub mod kinds;

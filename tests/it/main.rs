@@ -14,6 +14,7 @@ mod hostile;
 mod idle;
 mod peers;
 mod routing;
+mod service;
 mod support;
 mod tunnels;
 mod ways;

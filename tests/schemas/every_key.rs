@@ -33,7 +33,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("routing.rules[].type", "every rule is a field rule"),
     ("vnext[].users[].reverse", "refused there, as by Xray; beside `address` it is carried"),
     ("browserForwarder", "there is no browser forwarder"),
-    ("services", "`api` and `metrics` say the same"),
     ("outbounds[hysteria].settings.version", "the protocol has one version"),
     ("inbounds[hysteria].settings.version", "the protocol has one version"),
     ("hysteriaSettings.version", "the protocol has one version"),

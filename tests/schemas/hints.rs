@@ -66,6 +66,8 @@ pub fn base(record: &str, word: &str) -> Value {
         ("DnsServerSpec", _) => json!({ "address": "192.0.2.1", "tag": "x" }),
         ("FakePool", _) => json!({ "ipPool": "10.0.0.0/8", "poolSize": 9 }),
         ("GeodataAsset", _) => json!({ "url": "https://a.example/f", "file": "f" }),
+        ("HttpService", _) => json!({ "tag": "s", "port": 1, "servers": [{ "url": "http://a.example" }] }),
+        ("HttpServer", _) => json!({ "url": "http://a.example" }),
         ("Xmc", _) => json!({}),
         _ => json!({}),
     }
@@ -154,7 +156,13 @@ pub fn sample(record: &str, word: &str, key: &str) -> Option<Value> {
         ("Sniffing", "ipsExcluded") | ("FinalRule", "ip") => json!(["10.0.0.0/8"]),
         ("Inbound", "protocol") => json!("socks"),
         ("Inbound", "port") => json!("5-6"),
-        ("Inbound", "listen") => json!("127.0.0.1"),
+        ("Inbound" | "HttpService", "listen") => json!("127.0.0.1"),
+        ("HttpService", "hashKey") => json!(["user", "$http_x_user_id"]),
+        ("HttpService", "servers") => json!([{ "url": "http://b.example" }]),
+        ("HttpServer", "url") => json!("http://b.example"),
+        ("HttpHealth", "path") => json!("/healthz"),
+        ("HttpHealth", "interval" | "timeout") => json!("3s"),
+        ("", "services") => json!([{ "tag": "s", "port": 1, "servers": [{ "url": "http://a.example" }] }]),
         ("Inbound", "sniffing") => json!({ "enabled": true }),
         ("Outbound", "protocol") => json!("blackhole"),
         ("Outbound", "sendThrough") => json!("10.9.8.7"),
@@ -283,7 +291,7 @@ pub fn start(record: &str, word: &str, key: &str) -> Value {
         ("outbound", "vnext" | "servers") if word == "hysteria" => json!({ "version": 2 }),
         ("outbound", "vnext" | "servers") => json!({}),
         ("RawRule", "balancerTag") => json!({ "port": 1 }),
-        ("RealityClient", "password") => json!({}),
+        ("RealityClient", "password") | ("HttpServer", "service") => json!({}),
         _ => base(record, word),
     }
 }

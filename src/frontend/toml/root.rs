@@ -8,6 +8,7 @@ use crate::model::balancer::Balancer;
 use crate::model::control::Control;
 use crate::model::dns::{Dns, FakePools};
 use crate::model::draft::Draft;
+use crate::model::httpservice::HttpService;
 use crate::model::inbound::Inbound;
 use crate::model::log::Log;
 use crate::model::outbound::Outbound;
@@ -59,6 +60,8 @@ record! {
         reverse: Option<ReverseTunnels>;
         /// Variables put into the environment before geodata files are opened.
         env: BTreeMap<String, String>;
+        /// Reverse proxies for HTTP: each request goes to the server that its key hashes to.
+        service: Vec<HttpService>;
     }
 }
 
@@ -93,6 +96,7 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Draft> {
             reverse: root.reverse,
             env: root.env,
         },
+        http_services: root.service,
     })
 }
 
@@ -120,6 +124,7 @@ pub fn write(draft: &Draft) -> PlainMap {
         geodata: services.geodata.clone(),
         reverse: services.reverse.clone(),
         env: services.env.clone(),
+        service: draft.http_services.clone(),
     };
     let mut out = PlainMap::default();
     root.write_to(Dialect::Toml, &mut out);
@@ -290,6 +295,29 @@ portals = [{ tag = "r", domain = "d" }]
 
 [env]
 A = "b"
+
+[[service]]
+tag = "web"
+port = 8000
+hash_key = "$http_x_user_id"
+
+[service.health]
+path = "/healthz"
+
+[[service.server]]
+url = "http://backend1:8080"
+weight = 2
+
+[[service.server]]
+service = "inner"
+fenced = true
+
+[[service]]
+tag = "inner"
+hash_key = ["source_ip", "$cookie_id"]
+
+[[service.server]]
+url = "https://backend2/base"
 "#;
         let (draft, errors) = load(&format!("{SMALL}{more}"));
         assert_eq!(errors, [""; 0]);

@@ -6,6 +6,7 @@ use super::{reverse, stats, version};
 use crate::frontend::merge::{Envelope, Item, at};
 use crate::model::balancer::Balancer;
 use crate::model::draft::Draft;
+use crate::model::httpservice::HttpService;
 use crate::model::routing::Routing;
 use crate::shape::{Field, Key, Node, Reader, Seg, Table, Value};
 
@@ -53,7 +54,17 @@ fn read_sections(cx: &mut Reader<'_>, table: &mut Table<'_>, draft: &mut Draft) 
     services.env = section(cx, table, &["env"], env::read).unwrap_or_default();
     observatory::read(cx, table, services);
     table.ignore(cx, &["browserForwarder"], "V2Ray's browser forwarder has no counterpart");
-    table.ignore(cx, &["services"], "V2Ray's list of services has no counterpart; `api` and `metrics` say the same");
+    draft.http_services = http_services(cx, table);
+}
+
+/// `services`: a list of ours; V2Ray has an object of that name.
+fn http_services(cx: &mut Reader<'_>, table: &mut Table<'_>) -> Vec<HttpService> {
+    const NAME: Key = Key::json(&["services"]);
+    if table.peek(cx.dialect, NAME).is_some_and(|entry| entry.node.map().is_some()) {
+        table.ignore(cx, NAME.json, "V2Ray's list of services has no counterpart; `api` and `metrics` say the same");
+        return vec![];
+    }
+    table.opt(cx, NAME).unwrap_or_default()
 }
 
 /// Reads a section at its place.

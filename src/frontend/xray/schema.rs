@@ -12,6 +12,7 @@ use super::{inbound, outbound};
 use crate::model::balancer::Optimal;
 use crate::model::control::Control;
 use crate::model::dns::{Dns, FakePools};
+use crate::model::httpservice::HttpService;
 use crate::model::log::Log;
 use crate::model::policy::Policy;
 use crate::model::services::{Api, BurstObservatory, Geodata, Metrics, Observatory, ReverseTunnels, Version};
@@ -56,7 +57,7 @@ pub fn schema(defs: &mut Defs) -> Json {
         ("port", old(&json!({ "type": ["integer", "string"] }), "the first inbound's port.")),
         ("transport", old(&blocks, "settings of transports, for every `streamSettings` without its own.")),
         ("browserForwarder", old(&json!({}), "without effect: there is no browser forwarder.")),
-        ("services", old(&json!({}), "without effect: `api` and `metrics` say the same.")),
+        ("services", noted(Vec::<HttpService>::shape(XRAY, defs), "Reverse proxies for HTTP: a part of ours.", false)),
     ];
     strategy_settings(defs);
     observer_settings(defs);

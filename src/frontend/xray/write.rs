@@ -128,6 +128,9 @@ pub fn write(draft: &Draft) -> PlainMap {
     if !services.env.is_empty() {
         out.put("env", services.env.write(Dialect::Json));
     }
+    if !draft.http_services.is_empty() {
+        out.put("services", draft.http_services.write(Dialect::Json));
+    }
     out
 }
 

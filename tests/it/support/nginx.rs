@@ -1,5 +1,6 @@
 //! nginx: an HTTP server that is not ours.
 
+use std::path::Path;
 use std::process::Command;
 
 use super::process::{Peer, program};
@@ -12,20 +13,27 @@ pub struct Nginx {
 impl Nginx {
     /// Serves `files` (path without leading slash, content); `directives` go into the `server` block.
     pub fn start(files: &[(&str, &[u8])], directives: &str) -> Self {
-        let peer = Peer::start("nginx", |port, folder| {
-            let root = folder.join("root");
-            for (path, content) in files {
-                let file = root.join(path);
-                std::fs::create_dir_all(file.parent().expect("a file below the root")).expect("the folder is ours");
-                std::fs::write(file, content).expect("the folder is ours");
-            }
-            let config = folder.join("nginx.conf");
-            std::fs::write(&config, nginx_conf(port, directives)).expect("the folder is ours");
-            let mut command = Command::new(program("nginx"));
-            command.arg("-p").arg(folder).arg("-c").arg(config).args(["-e", "stderr"]);
-            command
-        });
-        Self { peer }
+        Self { peer: Peer::start("nginx", |port, folder| Self::command(port, folder, files, directives)) }
+    }
+
+    /// The same on a port that another one had.
+    pub fn start_at(port: u16, files: &[(&str, &[u8])], directives: &str) -> Self {
+        let command = |port: u16, folder: &Path| Self::command(port, folder, files, directives);
+        Self { peer: Peer::start_at("nginx", port, command) }
+    }
+
+    fn command(port: u16, folder: &Path, files: &[(&str, &[u8])], directives: &str) -> Command {
+        let root = folder.join("root");
+        for (path, content) in files {
+            let file = root.join(path);
+            std::fs::create_dir_all(file.parent().expect("a file below the root")).expect("the folder is ours");
+            std::fs::write(file, content).expect("the folder is ours");
+        }
+        let config = folder.join("nginx.conf");
+        std::fs::write(&config, nginx_conf(port, directives)).expect("the folder is ours");
+        let mut command = Command::new(program("nginx"));
+        command.arg("-p").arg(folder).arg("-c").arg(config).args(["-e", "stderr"]);
+        command
     }
 
     pub fn url(&self, path: &str) -> String {

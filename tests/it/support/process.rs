@@ -132,6 +132,16 @@ impl Peer {
         panic!("{name} ends by itself:\n{last}");
     }
 
+    /// Starts it where it was before.
+    pub fn start_at(name: &str, port: u16, make: impl Fn(u16, &Path) -> Command) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let command = make(port, folder.path());
+        let mut process = Process::start(name, command, folder);
+        let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        assert!(process.wait_to_listen(addr), "{name} ends by itself:\n{}", process.output());
+        Self { process, addr }
+    }
+
     pub fn port(&self) -> u16 {
         self.addr.port()
     }

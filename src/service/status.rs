@@ -1,0 +1,219 @@
+//! Services and their servers, which of them are up, and which one a request goes to.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::backend::Backend;
+use super::key::Asked;
+use crate::addr::Tag;
+use crate::balance::{Key, score};
+use crate::model::hashkey::HashKey;
+use crate::model::httplink::{LinkedServer, LinkedService, ServerTo};
+use crate::model::httpservice::HttpHealth;
+use crate::model::inbound::Listen;
+use crate::tls::{Client, ClientOptions, Common, Crypto, TlsError};
+
+/// All services of a configuration, and what is known of their servers.
+#[derive(Debug)]
+pub struct HttpServices {
+    pub(super) all: Box<[Service]>,
+    /// Held while a server turns, so that news goes upwards in the order in which it came.
+    turning: Mutex<()>,
+}
+
+/// One service.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) tag: Tag,
+    pub(super) at: Option<SocketAddr>,
+    pub(super) hash_key: HashKey,
+    pub(super) health: Option<HttpHealth>,
+    pub(super) servers: Box<[Server]>,
+    /// Where it is a server of others.
+    parents: Box<[Place]>,
+}
+
+/// One server of a service.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) to: To,
+    /// What keys are hashed with: its address as it is written, or the tag of the service.
+    pub(super) name: Box<str>,
+    weight: u32,
+    fenced: bool,
+    up: AtomicBool,
+}
+
+/// Where the requests of a server go.
+#[derive(Debug)]
+pub(super) enum To {
+    Backend(Arc<Backend>),
+    Service(usize),
+}
+
+/// A server by its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) service: usize,
+    pub(super) server: usize,
+}
+
+impl HttpServices {
+    /// Makes the services of a configuration; every server counts as up until something shows otherwise.
+    ///
+    /// # Errors
+    /// [`TlsError`] where a server needs TLS and no certificate can be trusted.
+    pub fn new(linked: &[LinkedService], crypto: &Crypto) -> Result<Self, TlsError> {
+        let secure = |service: &LinkedService| {
+            service.servers.iter().any(|server| matches!(&server.to, ServerTo::Url(url) if url.tls))
+        };
+        let tls = linked.iter().any(secure).then(|| client(crypto)).transpose()?;
+        let one = |(at, service): (usize, &LinkedService)| Service {
+            tag: service.tag.clone(),
+            at: service.port.map(|port| SocketAddr::new(ip(&service.listen), port)),
+            hash_key: service.hash_key.clone(),
+            health: service.health.clone(),
+            servers: service.servers.iter().map(|server| Server::new(server, linked, tls.as_ref())).collect(),
+            parents: parents(linked, at),
+        };
+        let all: Box<[Service]> = linked.iter().enumerate().map(one).collect();
+        let services = Self { all, turning: Mutex::default() };
+        // A service that can take nothing from the start is no server of others.
+        for (at, service) in services.all.iter().enumerate() {
+            if !service.is_up() {
+                services.tell_parents(at, false);
+            }
+        }
+        Ok(services)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The server for a request: of all that are up, take new requests and were not tried, the one with the highest score.
+    /// A service is looked into at once; one without a server left for this request counts as tried.
+    pub(super) fn choose(&self, service: usize, asked: Asked<'_>, tried: &mut Vec<Place>) -> Option<Place> {
+        let here = &self.all[service];
+        let key = asked.key(&here.hash_key, &here.tag);
+        loop {
+            let open = |server: usize| !tried.contains(&Place { service, server });
+            let place = Place { service, server: here.best(key, open)? };
+            match here.servers[place.server].to {
+                To::Backend(_) => return Some(place),
+                To::Service(inner) => match self.choose(inner, asked, tried) {
+                    Some(found) => return Some(found),
+                    None => tried.push(place),
+                },
+            }
+        }
+    }
+
+    /// The backend at a place; services have none.
+    pub(super) fn backend(&self, place: Place) -> Option<&Arc<Backend>> {
+        match &self.all[place.service].servers[place.server].to {
+            To::Backend(backend) => Some(backend),
+            To::Service(_) => None,
+        }
+    }
+
+    /// Takes the word that a server is up or down. Whoever has the service as a server is told only when the first of its
+    /// servers comes up or the last goes down.
+    pub(super) fn turn(&self, place: Place, up: bool, why: Option<&dyn std::fmt::Display>) {
+        let _held = self.turning.lock().unwrap_or_else(PoisonError::into_inner);
+        self.set(place, up, why);
+    }
+
+    fn set(&self, place: Place, up: bool, why: Option<&dyn std::fmt::Display>) {
+        let service = &self.all[place.service];
+        let server = &service.servers[place.server];
+        let before = service.is_up();
+        if server.up.swap(up, Ordering::Relaxed) == up {
+            return;
+        }
+        let (tag, name, state) = (&service.tag, &server.name, if up { "up" } else { "down" });
+        match why {
+            Some(error) => tracing::info!(%error, "service {tag}: server {name} is now {state}"),
+            None => tracing::info!("service {tag}: server {name} is now {state}"),
+        }
+        let after = service.is_up();
+        if before != after {
+            self.tell_parents(place.service, after);
+        }
+    }
+
+    fn tell_parents(&self, service: usize, up: bool) {
+        for parent in &self.all[service].parents {
+            self.set(*parent, up, None);
+        }
+    }
+}
+
+impl Service {
+    /// Whether a request could go somewhere.
+    fn is_up(&self) -> bool {
+        self.servers.iter().any(Server::open)
+    }
+
+    fn best(&self, key: Key, open: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut best: Option<(f64, usize)> = None;
+        for (at, server) in self.servers.iter().enumerate() {
+            if !server.open() || !open(at) {
+                continue;
+            }
+            let score = score(key.and(server.name.as_bytes()), server.weight);
+            let beaten = best
+                .is_none_or(|(high, rival)| score > high || (score == high && server.name < self.servers[rival].name));
+            if beaten {
+                best = Some((score, at));
+            }
+        }
+        best.map(|(_, at)| at)
+    }
+}
+
+impl Server {
+    fn new(linked: &LinkedServer, all: &[LinkedService], tls: Option<&Client>) -> Self {
+        let (to, name) = match &linked.to {
+            ServerTo::Url(url) => {
+                let tls = tls.filter(|_| url.tls).cloned();
+                (To::Backend(Arc::new(Backend::new(url.clone(), tls))), url.as_str())
+            }
+            ServerTo::Service(at) => (To::Service(*at), all[*at].tag.as_str()),
+        };
+        Self { to, name: name.into(), weight: linked.weight, fenced: linked.fenced, up: AtomicBool::new(true) }
+    }
+
+    /// Whether it takes new requests.
+    fn open(&self) -> bool {
+        self.up.load(Ordering::Relaxed) && !self.fenced
+    }
+}
+
+/// A client for all servers with TLS; each is verified by the name in its address.
+fn client(crypto: &Crypto) -> Result<Client, TlsError> {
+    let common = Common { alpn: vec!["http/1.1".into()], resumption: true, ..Common::default() };
+    Client::new(crypto, &ClientOptions { common, ..ClientOptions::default() })
+}
+
+fn parents(linked: &[LinkedService], at: usize) -> Box<[Place]> {
+    let places = linked.iter().enumerate().flat_map(|(service, parent)| {
+        let servers = parent.servers.iter().enumerate();
+        servers.map(move |(server, linked)| (Place { service, server }, &linked.to))
+    });
+    places.filter(|(_, to)| **to == ServerTo::Service(at)).map(|(place, _)| place).collect()
+}
+
+fn ip(listen: &Listen) -> IpAddr {
+    match listen {
+        Listen::Ip(ip) => *ip,
+        // Other sockets were refused when the configuration was read.
+        Listen::Any | Listen::Unix { .. } | Listen::Abstract { .. } => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
