@@ -34,6 +34,9 @@ pub struct SubjectMemory {
     pub dials: Vec<(Duration, Duration)>,
     /// Smoothed share of successful tests.
     pub availability: Option<f64>,
+    /// Average speed in the last round, in bytes per second.
+    #[serde(default)]
+    pub rate: Option<f64>,
     /// How much of its quarantine is left, if it is ejected.
     pub quarantine: Option<Duration>,
     /// Ages of its ejections.

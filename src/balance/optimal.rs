@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::board::{Board, Life, State};
-use super::verdict::{Reason, Verdict};
+use super::reason::Reason;
+use super::verdict::Verdict;
 
 /// A successful attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -60,7 +60,12 @@ pub struct Group {
 /// How members of a group are ranked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Rank {
-    /// List order; a dead member returns after so many successes in a row.
+    /// Not at all (`random`, `round_robin`, `hrw`); a dead member returns after so many successes in a row.
+    None {
+        /// At least 1.
+        returns: u32,
+    },
+    /// List order (`failover`); a dead member returns after so many successes in a row.
     List {
         /// At least 1.
         returns: u32,

@@ -6,42 +6,7 @@ use std::time::Duration;
 
 use super::board::{Board, State};
 use super::member::Member;
-
-/// Why a member serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// Every score is 0; the member that served goes on.
-    AllZero,
-    /// The member that served failed before any success of the first round.
-    FirstFailed,
-    /// The first success of the first round.
-    FirstSuccess,
-    /// Its score is the highest.
-    Highest,
-    /// Every score is 0, but this member works (its weight is 0).
-    LastAlive,
-    /// There is no other.
-    OnlyMember,
-    /// Its score is the highest, shared with others; it comes first in the list.
-    TieFirst,
-    /// Its score is the highest, shared with others; it served already.
-    TieKept,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::AllZero => "every score is 0, the serving member stays",
-            Self::FirstFailed => "first round, the member before it failed",
-            Self::FirstSuccess => "first success of the first round",
-            Self::Highest => "highest score",
-            Self::LastAlive => "every score is 0, but this member works",
-            Self::OnlyMember => "only member",
-            Self::TieFirst => "highest score, first of equals",
-            Self::TieKept => "highest score, the serving one of equals",
-        })
-    }
-}
+use super::reason::Reason;
 
 /// The end of a round, or an early word of the first one.
 #[derive(Debug, Clone, PartialEq)]
