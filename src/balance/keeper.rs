@@ -79,7 +79,7 @@ pub struct Keeper {
     confirm: Option<Confirm>,
     second: Option<Second>,
     outage: Option<Outage>,
-    /// How many discarded rounds or fruitless looks in a row.
+    /// How many rounds in a row were discarded because nothing answered.
     fruitless: u32,
     /// Early rounds in a row that were begun for the sake of untested members.
     eager: u32,
@@ -134,6 +134,8 @@ struct Second {
 struct Outage {
     serial: u64,
     waiting: usize,
+    /// Looks in a row that saw nothing.
+    tries: u32,
 }
 
 impl Keeper {

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::ask::Ask;
 use super::balancer::{Balancer, Pick};
 use super::board::{Board, Decision, Life, Pin, Stand, State, Stats, Terms};
-use super::keeper::Moment;
+use super::moment::Moment;
+use super::strategy::Strategy;
 use crate::addr::Network;
 
 /// A balancer at one moment.

@@ -11,7 +11,6 @@ use super::least::{Node, taken};
 use super::reason::Reason;
 use super::setup::{Group, Rank, Subject};
 use super::standing::{Worth, ahead, highest, kept};
-use super::tally::Measured;
 
 /// One balancer.
 #[derive(Debug, Clone)]
@@ -292,7 +291,7 @@ impl Roster {
         let subject = group.members.get(at).copied().unwrap_or(usize::MAX);
         let Some(health) = around.health.get(subject) else { return State { weight, ..State::default() } };
         let out = health.guard.out().filter(|_| group.guards);
-        let measured = health.measured.unwrap_or(Measured::default());
+        let measured = health.measured.unwrap_or_default();
         let moment = |at: f64| Duration::try_from_secs_f64(at.max(0.0)).unwrap_or(Duration::ZERO);
         State {
             life: if self.alive(group, around.health, at) { seat.life } else { Life::Down },

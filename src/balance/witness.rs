@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::keeper::Moment;
+use super::moment::Moment;
 use super::seen::Seen;
 use super::setup::Setup;
 use super::story::Story;

@@ -198,7 +198,7 @@ impl Keeper {
     pub(super) fn outage_begins(&mut self, now: Moment, acts: &mut Vec<Act>) {
         if self.outage.is_none() {
             let serial = self.number();
-            self.outage = Some(Outage { serial, waiting: 0 });
+            self.outage = Some(Outage { serial, waiting: 0, tries: 1 });
             self.note("no member answers: an outage of the network is suspected, nothing is changed", true, acts);
             self.rosters.iter_mut().for_each(|roster| (roster.dirty, roster.urgent) = (true, true));
             self.look_later(now);
@@ -207,22 +207,19 @@ impl Keeper {
 
     fn look_later(&mut self, now: Moment) {
         if let Some(outage) = self.outage.filter(|_| self.has_lights()) {
-            self.fruitless = self.fruitless.max(1);
-            self.timers.set(later(now.steady, patience(self.fruitless)), Timer::Look(outage.serial));
+            self.timers.set(later(now.steady, patience(outage.tries)), Timer::Look(outage.serial));
         }
     }
 
     /// Looks whether the network is back.
     pub(super) fn look(&mut self, serial: u64, now: Moment, acts: &mut Vec<Act>) {
-        if self.outage.is_none_or(|outage| outage.serial != serial) {
-            return;
-        }
+        let Some(outage) = self.outage.filter(|outage| outage.serial == serial) else { return };
         if self.resting {
             return self.look_later(now);
         }
         let all: Vec<usize> = (0..self.health.len()).filter(|&at| !self.ejected(at)).collect();
         let asked = self.sample(&all, None);
-        self.outage = Some(Outage { serial, waiting: asked.len() });
+        self.outage = Some(Outage { waiting: asked.len(), ..outage });
         for subject in asked {
             self.start(Some(subject), Purpose::Look(serial), 1, acts);
         }
@@ -233,7 +230,7 @@ impl Keeper {
         let Some(outage) = self.outage.as_mut().filter(|outage| outage.serial == serial) else { return };
         outage.waiting = outage.waiting.saturating_sub(1);
         if outage.waiting == 0 {
-            self.fruitless = self.fruitless.saturating_add(1);
+            outage.tries = outage.tries.saturating_add(1);
             self.look_later(now);
         }
     }

@@ -8,7 +8,7 @@ use super::super::chance::{Chance, later};
 
 /// See the module.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Beats {
+pub struct Beats {
     interval: Duration,
     spread: bool,
     queue: BinaryHeap<Reverse<(Duration, usize)>>,
@@ -128,12 +128,12 @@ mod tests {
         for (interval, want) in
             [(Duration::ZERO, Beats::LEAST_PAUSE), (Duration::MAX, super::super::super::chance::CENTURY)]
         {
-            let (mut beats, mut chance) = beats(interval, false, 1);
-            beats.due(Duration::ZERO);
-            beats.done(0, Duration::ZERO, &mut chance);
-            assert_eq!(beats.next(), Some(want));
+            let (mut one, mut chance) = beats(interval, false, 1);
+            one.due(Duration::ZERO);
+            one.done(0, Duration::ZERO, &mut chance);
+            assert_eq!(one.next(), Some(want));
         }
-        let (mut spread, mut chance) = self::beats(Duration::MAX, true, 1);
+        let (mut spread, mut chance) = beats(Duration::MAX, true, 1);
         spread.due(10 * SECOND);
         spread.done(0, Duration::ZERO, &mut chance);
         assert!(spread.next().is_some());

@@ -9,7 +9,7 @@ use super::super::chance::{Chance, later};
 
 /// See the module.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Burst {
+pub struct Burst {
     watched: Vec<usize>,
     window: Duration,
     sampling: u32,

@@ -8,7 +8,7 @@ use super::super::chance::{Chance, later};
 
 /// See the module.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Sweep {
+pub struct Sweep {
     order: Vec<usize>,
     interval: Duration,
     concurrent: bool,

@@ -1,1 +1,120 @@
+use super::super::super::board::Life;
+use super::super::super::job::Outcome;
+use super::super::super::optimal::Sample;
+use super::super::super::seen::Evidence;
+use super::super::super::setup::{Plan, Rank, Setup};
+use super::world::*;
 
+fn pool(members: usize) -> Setup {
+    let mut plan = rounds(1);
+    plan.warmup = [20, 60, 180].map(|secs| secs * SECOND).into();
+    setup(&vec![100; members], Rank::Adaptive(adaptive()), Plan::Rounds(plan), true)
+}
+
+fn test(dial: f64, body: f64) -> Outcome {
+    Outcome::Done(Sample { bytes: 80_000, time: secs(dial + body), dial: secs(dial), status: 200 })
+}
+
+#[test]
+fn warm_up_rounds_come_early_then_the_interval() {
+    let mut world = World::new(pool(1), |_, _| test(0.1, 0.4));
+    world.until(1500 * SECOND);
+    assert_eq!(world.starts(0), [0.0, 20.5, 81.0, 261.5, 862.0, 1462.5]);
+}
+
+#[test]
+fn the_worked_example_decides_who_serves() {
+    let mut turn = 0;
+    let mut world = World::new(pool(2), move |job, _| {
+        turn += usize::from(job.subject == Some(0));
+        match job.subject {
+            Some(0) => test(if turn > 6 { 1.1 } else { 0.1 }, 0.4),
+            _ => test(0.2, 0.6),
+        }
+    });
+    world.until(2000 * SECOND);
+    assert_eq!((world.serving(), world.board().round), (Some(0), 6));
+    let scores = world.scores();
+    assert!((scores[0] - 16_000_000.0).abs() < 1.0 && (scores[1] - 10_000_000.0).abs() < 1.0, "{scores:?}");
+    world.until(2200 * SECOND);
+    assert_eq!(world.serving(), Some(1), "one slow dial in seven makes it unsteady: {:?}", world.scores());
+    let terms = world.board().members[0].terms.expect("scored");
+    assert_eq!((terms.tests, terms.availability), (7, 1.0));
+    assert!(world.lines().iter().any(|line| line.contains("member a bytes=80000 time_ms=1500")
+        && line.contains("tau_ms=")
+        && line.contains("availability=1.00 tests=7 dials=0")));
+}
+
+#[test]
+fn who_serves_goes_on_within_the_margin() {
+    let mut world = World::new(pool(2), |job, _| test(0.1, if job.subject == Some(0) { 0.40 } else { 0.36 }));
+    world.until(SECOND * 47 / 100);
+    assert_eq!(world.serving(), Some(1), "the first word of the first round is the quicker one's");
+    world.until(3000 * SECOND);
+    assert_eq!(world.serving(), Some(1));
+    let mut other =
+        World::new(pool(2), |job, at| test(0.1, if job.subject == Some(0) || at.is_zero() { 0.40 } else { 0.36 }));
+    other.until(3000 * SECOND);
+    assert_eq!(other.serving(), Some(0), "9 % better is not enough: {:?}", other.scores());
+    assert_eq!(other.board().why.as_deref(), Some("nobody is better by more than the margin"));
+}
+
+#[test]
+fn a_failed_test_costs_availability_not_the_place() {
+    let mut world = World::new(pool(2), |job, _| test(0.1, if job.subject == Some(0) { 0.2 } else { 0.9 }));
+    world.until(300 * SECOND);
+    world.answer(|job, _| if job.subject == Some(0) { failed(1.0) } else { test(0.1, 0.9) });
+    world.until(870 * SECOND);
+    let state = &world.board().members[0];
+    assert_eq!(
+        (world.serving(), state.life, state.terms.map(|terms| terms.availability)),
+        (Some(0), Life::Up, Some(0.8))
+    );
+}
+
+#[test]
+fn slow_dials_of_the_serving_member_begin_a_round_early() {
+    let mut world = World::new(pool(2), |job, _| test(0.1, if job.subject == Some(0) { 0.2 } else { 0.4 }));
+    world.until(400 * SECOND);
+    let before = world.started.len();
+    for _ in 0..7 {
+        world.saw(0, Evidence::Dialed(SECOND));
+    }
+    (0..9).for_each(|_| world.saw(1, Evidence::Dialed(SECOND)));
+    assert_eq!(world.started.len(), before, "seven are few, and of others it does not matter");
+    world.saw(0, Evidence::Dialed(SECOND));
+    assert_eq!(world.started.len(), before + 2);
+    world.until(410 * SECOND);
+    assert_eq!(world.board().members[0].terms.map(|terms| terms.dials), Some(8), "they count in the score");
+    world.saw(0, Evidence::Dialed(SECOND));
+    assert_eq!(world.started.len(), before + 2, "not again within 45 s");
+    world.until(870 * SECOND);
+    assert!(
+        world.starts(0).iter().any(|at| (860.0..863.0).contains(at)),
+        "on top of the others: {:?}",
+        world.starts(0)
+    );
+    // What is not asked for does not happen.
+    let mut calm = pool(1);
+    let Rank::Adaptive(settings) = &mut calm.groups[0].rank else { return };
+    settings.early = false;
+    let mut calm = World::new(calm, |_, _| test(0.1, 0.2));
+    calm.until(400 * SECOND);
+    let before = calm.started.len();
+    (0..9).for_each(|_| calm.saw(0, Evidence::Dialed(SECOND)));
+    assert_eq!(calm.started.len(), before);
+}
+
+#[test]
+fn a_member_that_no_test_reached_begins_rounds_ever_less_often() {
+    let mut settings = pool(2);
+    settings.groups[0].guards = false;
+    let Plan::Rounds(plan) = &mut settings.plan else { return };
+    plan.warmup.clear();
+    let mut world = World::new(settings, |job, _| if job.subject == Some(1) { failed(1.0) } else { test(0.1, 0.4) });
+    for second in 1..600 {
+        world.until(second * SECOND);
+        world.saw(0, Evidence::Answered(SECOND));
+    }
+    assert_eq!(world.starts(1).len(), 7, "{:?}", world.starts(1));
+}

@@ -61,7 +61,7 @@ fn o4_o6_o7_attempts_of_a_round_are_averaged() {
 #[test]
 fn o8_weight_zero_serves_only_when_all_others_are_zero() {
     let fast = done(1_000_000, 0.1);
-    let answers = vec![vec![fast.clone()], vec![done(10, 4.0), failed(1.0), done(10, 4.0)]];
+    let answers = vec![vec![fast], vec![done(10, 4.0), failed(1.0), done(10, 4.0)]];
     let mut world = World::new(plain(&[0, 100], 1), script(answers));
     world.pass(10 * SECOND);
     assert_eq!((world.serving(), world.scores()[0]), (Some(1), 0.0));
@@ -90,7 +90,7 @@ fn o10_equal_top_scores_keep_the_serving_member_else_list_order() {
     let mut world = World::new(plain(&[100; 3], 1), script(answers));
     world.until(700 * SECOND);
     assert_eq!(world.serving(), Some(2));
-    let answers = vec![vec![slow.clone(), fast.clone()], vec![slow.clone(), fast.clone()], vec![fast.clone(), slow]];
+    let answers = vec![vec![slow.clone(), fast.clone()], vec![slow.clone(), fast.clone()], vec![fast, slow]];
     let mut world = World::new(plain(&[100; 3], 1), script(answers));
     world.until(700 * SECOND);
     assert_eq!(world.serving(), Some(0), "the one that serves is not among the best");
