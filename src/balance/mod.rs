@@ -48,7 +48,7 @@ pub use board::{Board, Decision, Life, Pin, Stand, State, Stats, Terms};
 pub use hrw::score;
 pub use job::{Fail, Job, Kind, Outcome};
 pub use keeper::{Act, Keeper};
-pub use key::{BadKey, Facts, Key, KeyPart};
+pub use key::{Facts, Key, KeyPart};
 pub use member::Member;
 pub use memory::{GroupMemory, Memory, SubjectMemory, Test};
 pub use moment::Moment;

@@ -13,7 +13,6 @@ use super::ask::Ask;
 use super::balancer::{Balancer, Pick};
 use super::board::{Board, Decision, Life, Pin, Stand, State, Stats, Terms};
 use super::moment::Moment;
-use super::strategy::Strategy;
 use crate::addr::Network;
 
 /// A balancer at one moment.
