@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::choose::{Because, Heading, Nowhere, head};
+use super::house::House;
 use super::links::{Closed, Link};
-use super::services::House;
 use super::tell;
 use crate::addr::Target;
 use crate::flow::{BoxFuture, BoxPackets, Flow, FlowEnd, Packets, Side};
@@ -43,7 +43,7 @@ pub(super) async fn run(house: House, flow: Flow, client: BoxPackets, end: &Canc
     let ended = poll_fn(|cx| {
         let ended = association.poll(cx);
         if std::mem::take(&mut association.moved) {
-            watch.touch();
+            watch.touch(Instant::now());
         }
         if ended.is_ready() {
             return ended;
@@ -145,7 +145,7 @@ impl Association {
             Poll::Ready(Ok(target)) => target,
         };
         self.moved = true;
-        self.flow.meter.add_up(self.buf.len() as u64);
+        self.flow.meter.moved(self.buf.len() as u64, 0, Instant::now());
         match self.ways.get(&target) {
             None => self.ask(target),
             Some(Way::Closed) => {}
@@ -236,7 +236,7 @@ impl Association {
                     Poll::Pending => {}
                     Poll::Ready(Ok(from)) => {
                         (any, self.moved) = (true, true);
-                        self.flow.meter.add_down(self.buf.len() as u64);
+                        self.flow.meter.moved(0, self.buf.len() as u64, Instant::now());
                         // Kept only where the client does not take it now.
                         match self.client.poll_send(cx, &self.buf, &from) {
                             Poll::Ready(sent) => sent?,

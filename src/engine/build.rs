@@ -71,13 +71,13 @@ fn groups(config: &Config, exits: &[Exit]) -> Result<(Box<[Group]>, Vec<Watched>
     let server = |id: OutboundId| config.outbound(id).and_then(Written::probe_target);
     let (mut groups, mut watched) = (vec![], vec![]);
     for linked in &config.balancers {
-        let LinkedBalancer { tag, fallback, .. } = linked;
+        let LinkedBalancer { tag, fallback, guards, .. } = linked;
         let balancer = Arc::new(Balancer::of(linked, carries));
         let plan = Plan::of(linked, server).map_err(|source| BuildError::TestUrl { tag: tag.clone(), source })?;
         if plan != Plan::Nothing {
             watched.push(Watched { balancer: Arc::clone(&balancer), plan });
         }
-        groups.push(Group { balancer, fallback: fallback.clone() });
+        groups.push(Group { balancer, fallback: fallback.clone(), guards: *guards });
     }
     Ok((groups.into(), watched))
 }

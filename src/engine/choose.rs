@@ -1,16 +1,13 @@
-//! From a flow to the outbound it leaves by: rules, then balancers.
+//! From a flow to its destination: what the rules say of it.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use super::shared::Shared;
-use super::snapshot::Snapshot;
-use crate::addr::{DomainName, Hop, OutboundId, Tag};
-use crate::balance::{Ask, Pick};
+use super::level::Level;
+use super::snapshot::{Group, Snapshot};
+use crate::addr::{DomainName, Tag};
 use crate::flow::Flow;
-use crate::model::config::{BalancerId, Dest};
+use crate::model::config::Dest;
 use crate::route::{Decision, Facts};
 
 /// Where a flow is sent, and why.
@@ -31,14 +28,6 @@ pub(super) enum Because {
     Pinned,
 }
 
-/// The outbound that was chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Choice {
-    pub(super) exit: OutboundId,
-    /// The balancer that chose it, if one did.
-    pub(super) group: Option<BalancerId>,
-}
-
 /// Why a flow leaves by no outbound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Nowhere {
@@ -53,9 +42,6 @@ pub(super) enum Nowhere {
     #[error("no member of balancer {0} is left: each is fenced or was tried for the flow, which is closed")]
     Spent(Tag),
 }
-
-/// Fallbacks in a row; links between balancers are checked when a config is made, this bounds what remains.
-const FALLBACKS: usize = 8;
 
 /// Where the rules send a flow.
 pub(super) async fn head(snapshot: &Snapshot, flow: &Flow) -> Result<Heading, Nowhere> {
@@ -109,58 +95,16 @@ fn decide(snapshot: &Snapshot, flow: &Flow, resolved: Option<&[IpAddr]>) -> Deci
 }
 
 /// The name that rules see: one that was found in the payload, or else that of the destination.
-fn name_of(flow: &Flow) -> Option<&DomainName> {
+pub(super) fn name_of(flow: &Flow) -> Option<&DomainName> {
     let sniffed = flow.sniffed.as_ref().and_then(|sniffed| sniffed.domain.as_ref());
     sniffed.or_else(|| flow.destination().host.domain())
 }
 
-/// The outbound that a destination stands for right now.
-pub(super) async fn choose(shared: &Shared, snapshot: &Snapshot, to: &Dest, flow: &Flow) -> Result<Choice, Nowhere> {
-    let (mut to, mut group) = (Cow::Borrowed(to), None);
-    for _ in 0..FALLBACKS {
-        match &*to {
-            Dest::Closed(tag) => return Err(Nowhere::Missing(tag.clone())),
-            Dest::Outbound(exit) => return Ok(Choice { exit: *exit, group }),
-            Dest::Balancer(id) => {
-                let balancer = snapshot.group(*id).ok_or(Nowhere::NoOutbound)?;
-                let tag = || balancer.balancer.tag().clone();
-                group = Some(*id);
-                match pick(shared, &balancer.balancer, flow).await {
-                    Pick::Member(_, Hop::Outbound(exit)) => return Ok(Choice { exit, group }),
-                    Pick::Member(_, Hop::Balancer(inner)) => to = Cow::Owned(Dest::Balancer(inner)),
-                    Pick::Fallback => {
-                        to = Cow::Borrowed(balancer.fallback.as_ref().ok_or_else(|| Nowhere::Empty(tag()))?);
-                    }
-                    Pick::NoDatagrams => return Err(Nowhere::NoDatagrams(tag())),
-                    Pick::Spent => return Err(Nowhere::Spent(tag())),
-                    Pick::Empty | Pick::Wait => return Err(Nowhere::Empty(tag())),
-                }
-            }
-        }
-    }
-    Err(Nowhere::NoOutbound)
-}
-
-/// A member, when the balancer is ready to name one.
-async fn pick(shared: &Shared, balancer: &Arc<crate::balance::Balancer>, flow: &Flow) -> Pick {
-    let ask = Ask { network: flow.network, ..Ask::TCP };
-    let picked = balancer.pick(ask, &mut rand::rng());
-    if picked != Pick::Wait {
-        return picked;
-    }
-    if let Some(prober) = shared.prober.load_full() {
-        Box::pin(prober.released(balancer.tag())).await;
-    }
-    // Nobody is left to release it if there is no prober: it must not hold flows for ever.
-    balancer.release();
-    balancer.pick(ask, &mut rand::rng())
-}
-
-/// The words of a flow's debug line: which rule, and who chose among the members.
+/// The words of a flow's debug line: which rule, and who chose among which members for what reason.
 pub(super) struct Why<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) because: Because,
-    pub(super) group: Option<BalancerId>,
+    pub(super) levels: &'a [Level],
 }
 
 impl fmt::Display for Why<'_> {
@@ -170,10 +114,19 @@ impl fmt::Display for Why<'_> {
             Because::Default => f.write_str("no rule")?,
             Because::Pinned => f.write_str("forced")?,
         }
-        match self.group.and_then(|id| self.snapshot.group(id)) {
-            Some(group) => write!(f, ", balancer {} ({})", group.balancer.tag(), group.balancer.strategy().as_str()),
-            None => Ok(()),
+        for level in self.levels {
+            let Some(Group { balancer, .. }) = self.snapshot.group(level.id) else { continue };
+            write!(f, ", balancer {} ({})", balancer.tag(), balancer.strategy().as_str())?;
+            let (board, member) = (balancer.board(), balancer.members().get(level.member));
+            match &board.why {
+                // The line of the decision names balancer and round too; what follows is news.
+                Some(why) if board.serving() == Some(level.member) => {
+                    write!(f, ": {}", why.find("serving ").map_or(&**why, |at| &why[at..]))?;
+                }
+                _ => write!(f, ": member {}", member.map_or("?", |member| member.tag.as_str()))?,
+            }
         }
+        Ok(())
     }
 }
 

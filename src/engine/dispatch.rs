@@ -3,19 +3,22 @@
 //! Everything up to the relay is one boxed future that is gone when the relay begins. Tens of thousands of tunnels may
 //! idle, and each keeps what the relay needs and no more.
 
-use std::io;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::assoc;
-use super::choose::{Choice, choose, head};
-use super::services::House;
+use super::choose::head;
+use super::house::House;
+use super::presence::Presence;
 use super::shared::Shared;
 use super::sniffing::Sniffing;
 use super::tell;
-use crate::flow::{Blame, BoxFuture, BoxPackets, BoxStream, DialError, Flow, Meter, Sink, Stage};
+use crate::flow::{BoxFuture, BoxPackets, BoxStream, Flow, FlowEnd, Meter, Sink};
 use crate::net::{Limits, relay};
 
 /// Where one inbound delivers.
@@ -50,6 +53,8 @@ struct Tunnel {
     limits: Limits,
     meter: Arc<Meter>,
     id: u64,
+    /// In the balancers that chose its way.
+    presence: Option<Presence>,
 }
 
 fn stream(shared: Arc<Shared>, sniffing: Option<Arc<Sniffing>>, flow: Flow, io: BoxStream) -> BoxFuture<'static, ()> {
@@ -58,8 +63,19 @@ fn stream(shared: Arc<Shared>, sniffing: Option<Arc<Sniffing>>, flow: Flow, io: 
     Box::pin(async move {
         let _running = running;
         let Some(tunnel) = opening.await else { return };
-        let Tunnel { client, server, limits, meter, id } = tunnel;
-        let done = relay(client, server, limits, &meter, &end).await;
+        let Tunnel { client, server, limits, meter, id, mut presence } = tunnel;
+        let mut relaying = pin!(relay(client, server, limits, &meter, &end));
+        let done = poll_fn(|cx| {
+            let turn = relaying.as_mut().poll(cx);
+            if let Some(presence) = &mut presence {
+                presence.look(&meter);
+            }
+            turn
+        })
+        .await;
+        if let Some(presence) = presence {
+            presence.end(&meter, matches!(done.end, FlowEnd::Idle));
+        }
         tracing::debug!(flow = id, up = done.up, down = done.down, "ended: {}", done.end);
     })
 }
@@ -82,51 +98,18 @@ async fn open(house: House, sniffing: Option<Arc<Sniffing>>, mut flow: Flow, mut
         },
         None => BytesMut::new(),
     };
-    let choice = settle(&house, &flow).await?;
-    match house.connect(choice.exit, &flow, &first).await {
-        Ok(server) => {
-            flow.meter.add_up(first.len() as u64);
-            let limits = house.snapshot.levels.of(flow.level);
-            Some(Tunnel { client, server, limits, meter: flow.meter, id: flow.id })
-        }
-        Err(error) => {
-            failed(&house, &flow, choice, &error);
-            None
-        }
-    }
-}
-
-/// The outbound for the flow, told to the logs.
-async fn settle(house: &House, flow: &Flow) -> Option<Choice> {
-    let (shared, snapshot) = (&house.shared, &house.snapshot);
-    let chosen = match head(snapshot, flow).await {
-        Ok(heading) => choose(shared, snapshot, &heading.to, flow).await.map(|choice| (heading.because, choice)),
-        Err(nowhere) => Err(nowhere),
-    };
-    match chosen {
-        Ok((because, choice)) => {
-            tell::accepted(snapshot, flow, because, choice);
-            Some(choice)
-        }
+    let heading = match head(&house.snapshot, &flow).await {
+        Ok(heading) => heading,
         Err(nowhere) => {
-            tell::refused(shared, flow, &nowhere);
-            None
+            tell::refused(&house.shared, &flow, &nowhere);
+            return None;
         }
-    }
-}
-
-/// Peers fail all the time, and that is told at debug; what this machine itself lacks is worth a warning.
-fn failed(house: &House, flow: &Flow, choice: Choice, error: &DialError) {
-    let outbound = tell::name_of(&house.snapshot, choice);
-    if error.blame == Blame::Us && error.stage != Stage::Policy && is_want(&error.source) {
-        house.shared.warn_once(&format_args!("{outbound}: {error}"));
-    }
-    tracing::debug!(%error, "{} to {} failed by {outbound}", flow.network, flow.destination());
-}
-
-/// Whether the machine lacks something that all flows want.
-fn is_want(error: &io::Error) -> bool {
-    !matches!(error.kind(), io::ErrorKind::Other | io::ErrorKind::Unsupported)
+    };
+    // Whoever fails has told so.
+    let (server, presence) = house.stream(&flow, &first, &heading.to, Some(heading.because)).await.ok()?;
+    flow.meter.moved(first.len() as u64, 0, Instant::now());
+    let limits = house.snapshot.levels.of(flow.level);
+    Some(Tunnel { client, server, limits, meter: flow.meter, id: flow.id, presence })
 }
 
 #[cfg(test)]

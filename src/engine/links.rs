@@ -5,16 +5,17 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use tokio::time::Instant;
 
-use super::choose::{Because, choose};
-use super::services::House;
-use super::tell;
+use super::choose::Because;
+use super::house::House;
+use super::presence::Presence;
 use crate::addr::Target;
-use crate::flow::{BoxFuture, BoxPackets, DialError, Flow, Stage};
+use crate::flow::{BoxFuture, BoxPackets, DialError, Flow, Meter};
 use crate::model::config::Dest;
 
 /// One way out.
@@ -26,10 +27,14 @@ pub(super) struct Link {
     state: State,
     /// What waits until the link is open or takes more.
     waiting: VecDeque<(Bytes, Target)>,
+    /// What went through.
+    meter: Arc<Meter>,
+    /// In the balancers that chose the way.
+    presence: Option<Presence>,
 }
 
 enum State {
-    Opening(BoxFuture<'static, Result<BoxPackets, DialError>>),
+    Opening(BoxFuture<'static, Result<(BoxPackets, Option<Presence>), DialError>>),
     Open(BoxPackets),
 }
 
@@ -40,23 +45,18 @@ impl Link {
     /// Begins to open a way for the flow. Its first target is that of `flow`.
     pub(super) fn open(house: &House, to: Dest, because: Because, flow: Flow) -> Self {
         let (house, dest) = (house.clone(), to.clone());
-        let opening = async move {
-            let choice = match choose(&house.shared, &house.snapshot, &dest, &flow).await {
-                Ok(choice) => choice,
-                Err(nowhere) => {
-                    tell::refused(&house.shared, &flow, &nowhere);
-                    return Err(DialError::us(Stage::Policy, io::Error::other(nowhere)));
-                }
-            };
-            tell::accepted(&house.snapshot, &flow, because, choice);
-            house.associate_by(choice.exit, &flow).await
-        };
-        Self { to, last: Instant::now(), state: State::Opening(Box::pin(opening)), waiting: VecDeque::new() }
+        // A meter of its own: other links of the association may be dialed at the same time.
+        let meter = Arc::<Meter>::default();
+        let flow = Flow { meter: Arc::clone(&meter), ..flow };
+        let opening = async move { house.association(&flow, &dest, Some(because)).await };
+        let state = State::Opening(Box::pin(opening));
+        Self { to, last: Instant::now(), state, waiting: VecDeque::new(), meter, presence: None }
     }
 
     /// Takes a datagram on its way out. It is copied only if it must wait.
     pub(super) fn push(&mut self, cx: &mut Context<'_>, payload: &[u8], target: Target) -> Result<(), Closed> {
         self.last = Instant::now();
+        self.meter.moved(payload.len() as u64, 0, self.last);
         if self.waiting.is_empty()
             && let State::Open(packets) = &mut self.state
             && let Poll::Ready(sent) = packets.poll_send(cx, payload, &target)
@@ -74,7 +74,10 @@ impl Link {
         if let State::Opening(opening) = &mut self.state {
             match opening.as_mut().poll(cx) {
                 Poll::Pending => return Ok(()),
-                Poll::Ready(opened) => self.state = State::Open(opened?),
+                Poll::Ready(opened) => {
+                    let (packets, presence) = opened?;
+                    (self.state, self.presence) = (State::Open(packets), presence);
+                }
             }
         }
         let State::Open(packets) = &mut self.state else { return Ok(()) };
@@ -92,7 +95,19 @@ impl Link {
         buf.clear();
         let from = ready!(packets.poll_recv(cx, buf))?;
         self.last = Instant::now();
+        self.meter.moved(0, buf.len() as u64, self.last);
+        if let Some(presence) = &mut self.presence {
+            presence.look(&self.meter);
+        }
         Poll::Ready(Ok(from))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(presence) = self.presence.take() {
+            presence.end(&self.meter, false);
+        }
     }
 }
 

@@ -4,30 +4,20 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::choose::{Nowhere, choose, head};
+use super::choose::{Because, Heading, head};
+use super::house::House;
+use super::presence::{Attended, Presence};
+use super::reach::{closed, reach};
 use super::shared::Shared;
-use super::snapshot::{Exit, Snapshot};
-use super::tell;
-use crate::addr::{BalancerId, DomainName, Host, Network, OutboundId, Target};
+use super::snapshot::Exit;
+use crate::addr::{DomainName, Host, Network, OutboundId, Target};
 use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
 use crate::model::config::Dest;
 use crate::net::Families;
 
-/// The house as one flow sees it.
-#[derive(Debug, Clone)]
-pub(super) struct House {
-    pub(super) shared: Arc<Shared>,
-    pub(super) snapshot: Arc<Snapshot>,
-}
-
 impl House {
-    /// The house of this moment.
-    pub(super) fn now(shared: &Arc<Shared>) -> Self {
-        Self { snapshot: shared.snapshot(), shared: Arc::clone(shared) }
-    }
-
     /// Opens a stream by an outbound.
-    pub(super) async fn connect(&self, by: OutboundId, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
+    async fn connect(&self, by: OutboundId, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
         let exit = self.exit(by)?;
         match self.addressed(exit, flow).await? {
             Some(flow) => exit.outbound.connect(self, &flow, first).await,
@@ -36,7 +26,7 @@ impl House {
     }
 
     /// Opens an association by an outbound.
-    pub(super) async fn associate_by(&self, by: OutboundId, flow: &Flow) -> Result<BoxPackets, DialError> {
+    async fn associate_by(&self, by: OutboundId, flow: &Flow) -> Result<BoxPackets, DialError> {
         let exit = self.exit(by)?;
         if !exit.outbound.carries(Network::Udp) {
             return Err(DialError::us(Stage::Policy, io::ErrorKind::Unsupported));
@@ -73,27 +63,37 @@ impl House {
         }
     }
 
-    /// The outbound for a flow that came back to the rules.
-    async fn again(&self, flow: &Flow) -> Result<OutboundId, DialError> {
-        let chosen = match head(&self.snapshot, flow).await {
-            Ok(heading) => {
-                let chosen = choose(&self.shared, &self.snapshot, &heading.to, flow).await;
-                chosen.inspect(|choice| tell::accepted(&self.snapshot, flow, heading.because, *choice))
-            }
-            Err(nowhere) => Err(nowhere),
-        };
-        chosen.map(|choice| choice.exit).map_err(|nowhere| self.closed(flow, nowhere))
+    /// A stream to a destination, by whichever members it takes.
+    pub(super) async fn stream(
+        &self,
+        flow: &Flow,
+        first: &[u8],
+        to: &Dest,
+        because: Option<Because>,
+    ) -> Result<(BoxStream, Option<Presence>), DialError> {
+        reach(self, flow, to, because, |exit| Box::pin(self.connect(exit, flow, first))).await
     }
 
-    /// The outbound of the member that a balancer would choose now.
-    async fn member(&self, id: BalancerId, flow: &Flow) -> Result<OutboundId, DialError> {
-        let chosen = choose(&self.shared, &self.snapshot, &Dest::Balancer(id), flow).await;
-        chosen.map(|choice| choice.exit).map_err(|nowhere| self.closed(flow, nowhere))
+    /// An association to a destination, by whichever members it takes.
+    pub(super) async fn association(
+        &self,
+        flow: &Flow,
+        to: &Dest,
+        because: Option<Because>,
+    ) -> Result<(BoxPackets, Option<Presence>), DialError> {
+        reach(self, flow, to, because, |exit| Box::pin(self.associate_by(exit, flow))).await
     }
 
-    fn closed(&self, flow: &Flow, nowhere: Nowhere) -> DialError {
-        tell::refused(&self.shared, flow, &nowhere);
-        DialError::us(Stage::Policy, io::Error::other(nowhere))
+    /// Where a flow goes that an outbound asks for; rules are told of.
+    async fn heading(&self, via: Via, flow: &Flow) -> Result<(Dest, Option<Because>), DialError> {
+        match via {
+            Via::Outbound(id) => Ok((Dest::Outbound(id), None)),
+            Via::Balancer(id) => Ok((Dest::Balancer(id), None)),
+            Via::Route => match head(&self.snapshot, flow).await {
+                Ok(Heading { to, because }) => Ok((to, Some(because))),
+                Err(nowhere) => Err(closed(self, flow, nowhere)),
+            },
+        }
     }
 }
 
@@ -104,23 +104,29 @@ impl Services for House {
 
     fn dial<'a>(&'a self, via: Via, flow: &'a Flow, first: &'a [u8]) -> BoxFuture<'a, Result<BoxStream, DialError>> {
         Box::pin(async move {
-            let by = match via {
-                Via::Outbound(id) => id,
-                Via::Balancer(id) => self.member(id, flow).await?,
-                Via::Route => self.again(flow).await?,
-            };
-            self.connect(by, flow, first).await
+            if let Via::Outbound(id) = via {
+                return self.connect(id, flow, first).await;
+            }
+            let (to, because) = self.heading(via, flow).await?;
+            let (io, presence) = self.stream(flow, first, &to, because).await?;
+            Ok(match presence {
+                Some(presence) => Box::new(Attended::new(io, presence, &flow.meter)),
+                None => io,
+            })
         })
     }
 
     fn associate<'a>(&'a self, via: Via, flow: &'a Flow) -> BoxFuture<'a, Result<BoxPackets, DialError>> {
         Box::pin(async move {
-            let by = match via {
-                Via::Outbound(id) => id,
-                Via::Balancer(id) => self.member(id, flow).await?,
-                Via::Route => self.again(flow).await?,
-            };
-            self.associate_by(by, flow).await
+            if let Via::Outbound(id) = via {
+                return self.associate_by(id, flow).await;
+            }
+            let (to, because) = self.heading(via, flow).await?;
+            let (io, presence) = self.association(flow, &to, because).await?;
+            Ok(match presence {
+                Some(presence) => Box::new(Attended::new(io, presence, &flow.meter)),
+                None => io,
+            })
         })
     }
 }

@@ -56,6 +56,8 @@ pub(super) struct Exit {
 pub(super) struct Group {
     pub(super) balancer: Arc<Balancer>,
     pub(super) fallback: Option<Dest>,
+    /// Whether flows that fail are tried again on another member.
+    pub(super) guards: bool,
 }
 
 impl Snapshot {

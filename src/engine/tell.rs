@@ -1,16 +1,21 @@
 //! What is said of a flow: one access line, and one line at debug.
 
 use std::fmt;
+use std::io;
+use std::time::Duration;
 
-use super::choose::{Because, Choice, Nowhere, Why};
+use super::choose::{Because, Nowhere, Why};
+use super::house::House;
+use super::level::Level;
 use super::shared::Shared;
 use super::snapshot::Snapshot;
-use crate::flow::Flow;
+use crate::addr::OutboundId;
+use crate::flow::{Blame, DialError, Flow, Stage};
 
 /// Tells where a flow goes. Measurements of our own are no user's business.
-pub(super) fn accepted(snapshot: &Snapshot, flow: &Flow, because: Because, choice: Choice) {
-    let tag = snapshot.exit(choice.exit).map_or("", |exit| exit.tag.as_str());
-    let why = Why { snapshot, because, group: choice.group };
+pub(super) fn accepted(snapshot: &Snapshot, flow: &Flow, because: Because, exit: OutboundId, levels: &[Level]) {
+    let tag = snapshot.exit(exit).map_or("", |exit| exit.tag.as_str());
+    let why = Why { snapshot, because, levels };
     tracing::debug!(flow = flow.id, "{} goes to {}: {why}", Headed(flow), Named(tag));
     if flow.probe {
         return;
@@ -37,8 +42,36 @@ pub(super) fn refused(shared: &Shared, flow: &Flow, nowhere: &Nowhere) {
     tracing::debug!(flow = flow.id, "{} is closed: {nowhere}", Headed(flow));
 }
 
+/// Tells that a way could not be opened, and which is tried next. Peers fail all the time, and that is told at debug; what
+/// this machine itself lacks is worth a warning.
+pub(super) fn failed(
+    house: &House,
+    flow: &Flow,
+    exit: OutboundId,
+    took: Duration,
+    error: &DialError,
+    next: Option<OutboundId>,
+) {
+    let (by, id) = (name_of(&house.snapshot, exit), flow.id);
+    if error.blame == Blame::Us && error.stage != Stage::Policy && is_want(&error.source) {
+        house.shared.warn_once(&format_args!("{by}: {error}"));
+    }
+    match next {
+        Some(next) => {
+            let (millis, next) = (took.as_millis(), name_of(&house.snapshot, next));
+            tracing::debug!(flow = id, "{} failed by {by} after {millis} ms: {error}; next is {next}", Headed(flow));
+        }
+        None => tracing::debug!(flow = id, %error, "{} to {} failed by {by}", flow.network, flow.destination()),
+    }
+}
+
+/// Whether the machine lacks something that all flows want.
+fn is_want(error: &io::Error) -> bool {
+    !matches!(error.kind(), io::ErrorKind::Other | io::ErrorKind::Unsupported)
+}
+
 /// The tag of an outbound that may have none.
-pub(super) struct Named<'a>(&'a str);
+struct Named<'a>(&'a str);
 
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,6 +106,6 @@ impl fmt::Display for Headed<'_> {
 }
 
 /// What an outbound is called in a line.
-pub(super) fn name_of(snapshot: &Snapshot, choice: Choice) -> Named<'_> {
-    Named(snapshot.exit(choice.exit).map_or("", |exit| exit.tag.as_str()))
+fn name_of(snapshot: &Snapshot, exit: OutboundId) -> Named<'_> {
+    Named(snapshot.exit(exit).map_or("", |exit| exit.tag.as_str()))
 }

@@ -41,7 +41,7 @@ pub struct Flow {
     pub probe: bool,
     /// What the inbound itself already knows of the payload, such as `http/1.1`.
     pub protocol: Option<&'static str>,
-    /// Bytes moved.
+    /// Bytes moved, and what else all copies of the flow share.
     pub meter: Arc<Meter>,
 }
 

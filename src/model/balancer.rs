@@ -24,7 +24,7 @@ pub struct Balancer {
     pub probe: Option<TcpProbe>,
     /// Who takes flows when no member lives.
     pub fallback: Option<Name>,
-    /// Whether real traffic may eject and return members.
+    /// Whether a failed dial is tried again on other members, and real traffic may eject and return members.
     pub guards: bool,
 }
 

@@ -71,7 +71,7 @@ pub struct LinkedBalancer {
     pub probe: Option<TcpProbe>,
     /// Who takes the flow when no member can.
     pub fallback: Option<Dest>,
-    /// Whether real traffic may eject and return members.
+    /// Whether a failed dial is tried again on other members, and real traffic may eject and return members.
     pub guards: bool,
 }
 

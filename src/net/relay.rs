@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::watch::{Alarm, Watch};
@@ -73,18 +73,14 @@ impl Pair {
         let open = self.open();
         let ended = self.poll_ways(cx);
         let (up, down) = (self.up.moved - up, self.down.moved - down);
-        if up > 0 {
-            meter.add_up(up);
-        }
-        if down > 0 {
-            meter.add_down(down);
+        let half_closed = self.open() < open;
+        if up + down > 0 || half_closed {
+            let now = Instant::now();
+            meter.moved(up, down, now);
+            watch.touch(now);
         }
         if let Poll::Ready(end) = ended {
             return Poll::Ready(end);
-        }
-        let half_closed = self.open() < open;
-        if up + down > 0 || half_closed {
-            watch.touch();
         }
         if half_closed {
             let limit = if self.up.is_open() { self.limits.uplink_only } else { self.limits.downlink_only };

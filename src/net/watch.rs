@@ -60,9 +60,9 @@ impl<'a, 't> Watch<'a, 't> {
         watch
     }
 
-    /// Something moved.
-    pub fn touch(&mut self) {
-        self.last = Instant::now();
+    /// Something moved just now.
+    pub fn touch(&mut self, now: Instant) {
+        self.last = now;
     }
 
     /// Another limit from here on, counted from the last activity.
@@ -156,7 +156,7 @@ mod tests {
         let begun = Instant::now();
         assert!(poll_fn(|cx| Poll::Ready(watch.poll(cx))).await.is_pending());
         advance(Duration::from_secs(6)).await;
-        watch.touch();
+        watch.touch(Instant::now());
         assert_eq!(poll_fn(|cx| watch.poll(cx)).await, Alarm::Idle);
         assert_eq!(begun.elapsed().as_secs(), 16);
     }
@@ -170,7 +170,7 @@ mod tests {
         let begun = Instant::now();
         assert!(poll_fn(|cx| Poll::Ready(watch.poll(cx))).await.is_pending());
         advance(Duration::from_secs(60)).await;
-        watch.touch();
+        watch.touch(Instant::now());
         watch.set_limit(Some(Duration::from_secs(2)));
         assert_eq!(poll_fn(|cx| watch.poll(cx)).await, Alarm::Idle);
         assert_eq!(begun.elapsed().as_secs(), 62);

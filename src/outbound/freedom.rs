@@ -102,6 +102,9 @@ impl Freedom {
 
     /// Header and first bytes leave together.
     async fn open(&self, stream: &mut TcpStream, flow: &Flow, first: &[u8]) -> io::Result<()> {
+        if !first.is_empty() {
+            flow.meter.give();
+        }
         let Some(form) = self.header else { return stream.write_all(first).await };
         let header = haproxy::header(form, flow.source, stream.peer_addr()?);
         stream.write_all(&[&header[..], first].concat()).await

@@ -34,7 +34,7 @@ impl Http {
         let mut failed = no_server();
         for server in self.servers.turn() {
             match self.ask(cx, server, flow, &fields).await {
-                Ok((io, held)) => return begun(io, held, first).await,
+                Ok((io, held)) => return begun(io, held, flow, first).await,
                 Err(error) => failed = pass_over(error)?,
             }
         }

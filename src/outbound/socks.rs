@@ -69,7 +69,7 @@ impl Socks {
         let mut failed = no_server();
         for server in self.servers.turn() {
             match self.tunnel(cx, flow, server).await {
-                Ok(granted) => return begun(granted.io, granted.held, first).await,
+                Ok(granted) => return begun(granted.io, granted.held, flow, first).await,
                 Err(error) => failed = pass_over(error)?,
             }
         }

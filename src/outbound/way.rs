@@ -70,9 +70,15 @@ fn behind(error: DialError) -> DialError {
     error.instead_of_target(Blame::Server)
 }
 
-/// The tunnel, once the first bytes went into it.
-pub(super) async fn begun(mut io: BoxStream, held: BytesMut, first: &[u8]) -> Result<BoxStream, DialError> {
+/// The tunnel, once the flow's first bytes went into it.
+pub(super) async fn begun(
+    mut io: BoxStream,
+    held: BytesMut,
+    flow: &Flow,
+    first: &[u8],
+) -> Result<BoxStream, DialError> {
     if !first.is_empty() {
+        flow.meter.give();
         let sent = async {
             io.write_all(first).await?;
             io.flush().await

@@ -29,7 +29,8 @@ record! {
         selector: Vec<Name>;
         /// Who takes flows when no member lives: an outbound or another balancer.
         fallback: Option<Name>;
-        /// Whether real traffic may eject and return members; default: true for all but random and round_robin.
+        /// Whether a failed dial is tried again on up to two other members, and real traffic may eject and return members;
+        /// default: true for all but random and round_robin.
         guards: Option<bool>;
         /// Settings of the strategy `failover`.
         failover: Option<Failover>;
@@ -117,10 +118,6 @@ impl TomlBalancer {
             let message =
                 format!("probe_interval and probe_timeout have no effect: strategy {} runs no check", strategy.name());
             cx.report(Severity::Warning, Kind::Ignored, span, message).help = Some("add probe = \"tcp\"".into());
-        }
-        if self.guards == Some(true) {
-            let what = format!("balancer {}: guards are read but have no effect yet", self.tag);
-            cx.report(Severity::Warning, Kind::Skipped, self.place.span().unwrap_or_default(), what);
         }
         let exact = self.outbounds.unwrap_or_default().into_iter().map(Member::Exact);
         Some(Balancer {

@@ -25,7 +25,8 @@ record! {
         optimal: Option<Raw> => "optimalSettings";
         /// Who takes flows when no member lives: an outbound or another balancer.
         fallback: Option<Name> => "fallbackTag";
-        /// Whether real traffic may eject and return members; default: true for all but random and round robin.
+        /// Whether a failed dial is tried again on up to two other members, and real traffic may eject and return members;
+        /// default: true for all but random and round robin.
         guards: Option<bool> => "guards";
         /// Where it stands.
         place: Spot, hidden;
@@ -167,10 +168,6 @@ impl RawBalancer {
                 }
                 None
             })?;
-        if self.guards == Some(true) {
-            let what = format!("balancer {}: guards are read but have no effect yet", self.tag);
-            cx.report(Severity::Warning, Kind::Skipped, at.span().unwrap_or_default(), what);
-        }
         let guards = self.guards.unwrap_or(!matches!(strategy, Strategy::Random(_) | Strategy::RoundRobin(_)));
         let exact = self.members.0.into_iter().map(Member::Exact);
         let members = exact.chain(self.selector.0.into_iter().map(Member::Prefix)).collect();

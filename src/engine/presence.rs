@@ -1,0 +1,134 @@
+//! A running flow in the members it leaves by: it is counted there, and tells what it shows of them.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use crate::addr::{Network, Target};
+use crate::balance::{Evidence, InUse};
+use crate::flow::{BoxPackets, BoxStream, Half, Meter, Packets, Stream};
+
+/// One flow in all balancers it went through, the innermost first. Counted until dropped.
+#[derive(Debug)]
+pub(super) struct Presence {
+    of: Box<[InUse]>,
+    network: Network,
+    answered: bool,
+}
+
+/// How long bytes must have gone unanswered for a flow's end to speak against its member.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// What a flow must have received for its speed to say anything.
+const BULK: u64 = 1_000_000;
+
+impl Presence {
+    /// None where no balancer chose.
+    pub(super) fn new(of: Vec<InUse>, network: Network) -> Option<Self> {
+        (!of.is_empty()).then(|| Self { of: of.into(), network, answered: false })
+    }
+
+    /// Tells of the first answer, once. To be asked whenever something may have moved; it costs one load.
+    pub(super) fn look(&mut self, meter: &Meter) {
+        if self.answered || meter.down() == 0 {
+            return;
+        }
+        self.answered = true;
+        if let Some(time) = meter.answered() {
+            self.saw(Evidence::Answered(time));
+        }
+    }
+
+    /// Tells what the whole flow showed. `idle` says that it ended since nothing moved.
+    pub(super) fn end(self, meter: &Meter, idle: bool) {
+        if meter.unanswered(Instant::now()).is_some_and(|time| idle || time >= SILENCE) {
+            self.saw(Evidence::Silent);
+        }
+        if meter.down() >= BULK
+            && let Some(time) = meter.receiving()
+        {
+            self.saw(Evidence::Received { bytes: meter.down(), time });
+        }
+    }
+
+    fn saw(&self, what: Evidence) {
+        self.of.iter().for_each(|member| member.saw(self.network, what));
+    }
+}
+
+/// A stream or an association that holds its flow's presence, for those who only want the stream.
+pub(super) struct Attended<T> {
+    inner: T,
+    presence: Option<Presence>,
+    meter: Arc<Meter>,
+}
+
+impl<T> Attended<T> {
+    pub(super) fn new(inner: T, presence: Presence, meter: &Arc<Meter>) -> Self {
+        Self { inner, presence: Some(presence), meter: Arc::clone(meter) }
+    }
+
+    fn look(&mut self) {
+        if let Some(presence) = &mut self.presence {
+            presence.look(&self.meter);
+        }
+    }
+}
+
+impl<T> Drop for Attended<T> {
+    fn drop(&mut self) {
+        if let Some(presence) = self.presence.take() {
+            presence.end(&self.meter, false);
+        }
+    }
+}
+
+impl AsyncRead for Attended<BoxStream> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        // The relay has counted by now what the last turn gave it.
+        self.look();
+        Pin::new(&mut self.inner).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Attended<BoxStream> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+impl Stream for Attended<BoxStream> {
+    fn raw(&self, half: Half) -> Option<&TcpStream> {
+        self.inner.raw(half)
+    }
+
+    fn go_plain(&mut self, half: Half) -> bool {
+        self.inner.go_plain(half)
+    }
+}
+
+impl Packets for Attended<BoxPackets> {
+    fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
+        self.look();
+        self.inner.poll_recv(cx, buf)
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
+        self.inner.poll_send(cx, payload, peer)
+    }
+}
