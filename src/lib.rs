@@ -6,6 +6,7 @@
 pub mod addr;
 pub mod balance;
 pub mod cli;
+pub mod control;
 pub mod convert;
 pub mod demo;
 pub mod engine;

@@ -62,4 +62,4 @@ pub use setup::{Adaptive, Group, Guards, Load, Plan, Rank, Rounds, Setup, Subjec
 pub use story::Story;
 pub use strategy::Strategy;
 pub use verdict::Verdict;
-pub use witness::{Nobody, Witness};
+pub use witness::{Witness, Witnesses};

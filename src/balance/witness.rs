@@ -1,6 +1,7 @@
 //! Who watches keepers: a journal, or whoever waits for a test that was ordered.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use super::moment::Moment;
 use super::seen::Seen;
@@ -20,14 +21,20 @@ pub trait Witness: Debug + Send + Sync {
     fn saw(&self, setup: &Setup, group: usize, seen: Seen, now: Moment);
 }
 
-/// Nobody watches.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+/// All who watch; nobody, where there are none.
+#[derive(Debug, Clone, Default)]
+pub struct Witnesses(pub Vec<Arc<dyn Witness>>);
 
-impl Witness for Nobody {
-    fn began(&self, _: &Setup, _: Moment) {}
+impl Witness for Witnesses {
+    fn began(&self, setup: &Setup, now: Moment) {
+        self.0.iter().for_each(|one| one.began(setup, now));
+    }
 
-    fn told(&self, _: &Setup, _: &Story, _: Moment) {}
+    fn told(&self, setup: &Setup, story: &Story, now: Moment) {
+        self.0.iter().for_each(|one| one.told(setup, story, now));
+    }
 
-    fn saw(&self, _: &Setup, _: usize, _: Seen, _: Moment) {}
+    fn saw(&self, setup: &Setup, group: usize, seen: Seen, now: Moment) {
+        self.0.iter().for_each(|one| one.saw(setup, group, seen, now));
+    }
 }

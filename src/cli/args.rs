@@ -5,17 +5,22 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::control;
+
 const EXAMPLES: &str = "\
 Examples:
   etemenanki demo                           see the balancer at work; needs no server and no file
   etemenanki -c config.json                 run an Xray config as it is
   etemenanki --test -c config.toml          check a config, start nothing
   etemenanki convert config.json -o my.toml write the same config as TOML
+  etemenanki balancers                      see who serves in a running engine, and why
 
 Exit status:
   0    all went well
-  1    a tool (convert, schema, uuid, demo, …) failed
+  1    a tool (convert, schema, uuid, demo, pin, …) failed
   2    the command line makes no sense
+  3    no engine runs that could be asked
+  4    several engines run; name one with --socket
   23   the configuration is bad (a service manager should not try again)
   255  the configuration is good but cannot start now, as when a port is taken";
 
@@ -79,6 +84,18 @@ pub enum Command {
         #[command(subcommand)]
         what: Schema,
     },
+    /// Show what the balancers of a running engine know of their members, who serves, and why
+    Balancers(control::Balancers),
+    /// Send the new flows of a balancer to one member
+    Pin(control::Pin),
+    /// Let the strategy of a balancer decide again
+    Unpin(control::Unpin),
+    /// Give a member no new flows; those that run go on
+    Fence(control::Fence),
+    /// Give a fenced member flows again
+    Unfence(control::Fence),
+    /// Test the members of a balancer now and show the results
+    Test(control::Test),
     /// Print the version in Xray's form, which panels read
     Version,
     /// Print a random UUID, or the one that a text stands for

@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::args::{Command, Program};
 use super::exit::Exit;
-use super::{argv, convert, run, schema, tools};
+use super::{argv, control, convert, run, schema, tools};
 
 /// The whole program.
 #[must_use]
@@ -27,6 +27,12 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => tools::demo(&args),
         Command::Convert(args) => convert::run(args),
         Command::Schema { what } => schema::run(&what),
+        Command::Balancers(args) => control::balancers(&args),
+        Command::Pin(args) => control::pin(args),
+        Command::Unpin(args) => control::unpin(args),
+        Command::Fence(args) => control::fence(args),
+        Command::Unfence(args) => control::unfence(args),
+        Command::Test(args) => control::test(args),
     };
     exit.into()
 }

@@ -11,6 +11,10 @@ pub enum Exit {
     Failed = 1,
     /// The command line makes no sense.
     Usage = 2,
+    /// No engine runs that could be asked.
+    NoEngine = 3,
+    /// Several engines run, and none was named.
+    ManyEngines = 4,
     /// The configuration is bad; units carry `RestartPreventExitStatus=23`.
     Config = 23,
     /// The configuration is good, but it cannot start now.

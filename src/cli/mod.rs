@@ -5,6 +5,7 @@
 
 mod args;
 mod argv;
+mod control;
 mod convert;
 mod entry;
 mod exit;

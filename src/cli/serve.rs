@@ -1,13 +1,16 @@
 //! The runtime around a running engine: threads, signals, and an end that does not drag on.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::words::Wording;
+use crate::control::{Gallery, Live, PlaceError, Server, Surroundings};
 use crate::engine::{BindError, BuildError, Engine};
 use crate::model::config::Config;
+use crate::model::control::Socket;
 
 /// Why a good configuration does not run.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +21,9 @@ pub enum StartError {
     /// An inbound cannot listen.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// The control socket cannot be where it was asked for.
+    #[error("control socket: {0}")]
+    Control(#[from] PlaceError),
     /// The machine gives no threads or signals.
     #[error("no runtime: {0}")]
     Runtime(#[from] io::Error),
@@ -29,12 +35,14 @@ const LAST: Duration = Duration::from_millis(100);
 /// Runs the configuration until TERM or INT.
 pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
     let engine = Engine::new(&config)?;
+    let control = config.services.control.clone();
     drop(config);
     raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let told = told()?;
         let bound = engine.bind()?;
+        let control = open_control(&control.socket)?;
         // Panels wait for this line, and it must pass the level that most configurations have.
         tracing::warn!(target: "core", "{}", wording.started());
         let token = CancellationToken::new();
@@ -43,11 +51,34 @@ pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
             told.await;
             stop.cancel();
         });
+        let gallery = Arc::new(Gallery::default());
+        let live = Arc::new(Live::new(bound.handle()));
+        let control = control.map(|server| tokio::spawn(server.run(live, gallery, token.clone())));
         bound.run(token).await;
+        if let Some(control) = control {
+            // Its socket goes with it.
+            let _ = control.await;
+        }
         Ok(())
     });
     runtime.shutdown_timeout(LAST);
     ended
+}
+
+/// Opens the control socket. Where the usual place cannot be used the engine runs all the same: traffic comes first. One
+/// that was asked for must be there.
+fn open_control(socket: &Socket) -> Result<Option<Server>, PlaceError> {
+    match Server::open(socket, &Surroundings::here()) {
+        Err(error) if *socket == Socket::Auto => {
+            tracing::warn!(target: "core", "no control socket: {error}");
+            Ok(None)
+        }
+        opened => opened.inspect(|server| {
+            if let Some(server) = server {
+                tracing::info!(target: "core", "control socket {}", server.path().display());
+            }
+        }),
+    }
 }
 
 /// A tunnel takes two files, and many systems still begin with 1024. The soft limit is there for programs that cannot do

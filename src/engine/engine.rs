@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::build::{Entry, build};
 use super::dispatch::Door;
 use super::error::{BindError, BuildError};
+use super::handle::Handle;
 use super::services::Always;
 use super::shared::Shared;
 use super::web::{OpenWeb, Web};
@@ -90,6 +91,12 @@ impl Bound {
     #[must_use]
     pub fn balancers(&self) -> Vec<Arc<Balancer>> {
         self.shared.snapshot().groups.iter().map(|group| Arc::clone(&group.balancer)).collect()
+    }
+
+    /// A hold on it, which lasts while it runs.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.shared))
     }
 
     /// Serves until the token falls, then ends every flow and waits for a moment until they are gone.

@@ -14,6 +14,7 @@ mod engine;
 mod error;
 mod exits;
 mod facts;
+mod handle;
 mod hosts;
 mod house;
 mod level;
@@ -30,3 +31,4 @@ mod web;
 
 pub use engine::{Bound, Engine};
 pub use error::{BindError, BuildError};
+pub use handle::Handle;

@@ -5,7 +5,6 @@ use crate::addr::Tag;
 use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 
 use super::balancer::Strategy;
-use super::control::Socket;
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::matcher::{DomainRule, IpRules, IpSet};
@@ -181,7 +180,6 @@ fn sections(draft: &Draft) -> Vec<&'static str> {
         (s.metrics.is_some(), "metrics"),
         (!s.observatories.is_empty(), "observatory"),
         (!s.burst_observatories.is_empty(), "burstObservatory"),
-        (s.control.socket != Socket::Auto, "control.socket"),
         (!s.control.state_file.is_empty(), "control.state_file"),
         (!s.control.journal.is_empty(), "control.journal"),
         (s.geodata.is_some(), "geodata"),

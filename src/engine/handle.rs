@@ -1,0 +1,44 @@
+//! A hold on a running engine, for whoever shows it or gives it orders.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::shared::Shared;
+use super::snapshot::Snapshot;
+use crate::addr::Tag;
+use crate::balance::{Moment, Report};
+use crate::model::config::Dest;
+
+/// A running engine. Each call sees the engine of its moment: a reload changes what there is.
+#[derive(Debug, Clone)]
+pub struct Handle(pub(super) Arc<Shared>);
+
+impl Handle {
+    /// What the balancers know now.
+    #[must_use]
+    pub fn reports(&self) -> Vec<Report> {
+        let (snapshot, now) = (self.0.snapshot(), self.now());
+        let report = |group: &super::snapshot::Group| {
+            let fallback = group.fallback.as_ref().map(|to| snapshot.tag_of(to));
+            Report::of(&group.balancer, fallback.as_ref().map(Tag::as_str), now)
+        };
+        snapshot.groups.iter().map(report).collect()
+    }
+
+    fn now(&self) -> Moment {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Moment { wall, ..Moment::default() }
+    }
+}
+
+impl Snapshot {
+    /// A tag for people: of an outbound, a balancer, or of what does not exist.
+    fn tag_of(&self, dest: &Dest) -> Tag {
+        match dest {
+            Dest::Outbound(id) => self.exit(*id).map(|exit| exit.tag.clone()),
+            Dest::Balancer(id) => self.group(*id).map(|group| group.balancer.tag().clone()),
+            Dest::Closed(tag) => Some(tag.clone()),
+        }
+        .unwrap_or_default()
+    }
+}
