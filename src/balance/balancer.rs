@@ -196,7 +196,9 @@ impl Balancer {
         if self.held.load(Ordering::Acquire) {
             return Pick::Wait;
         }
-        if let Some(at) = self.strategy.pick(&self.members, &board, ask, &self.turn, rng) {
+        // In an outage no life is changed, so that afterwards all is as it was; but nobody answers, and there is a way out.
+        let lost = board.outage && self.exit == Exit::Fallback;
+        if !lost && let Some(at) = self.strategy.pick(&self.members, &board, ask, &self.turn, rng) {
             return self.member(at);
         }
         if self.exit == Exit::Fallback {

@@ -281,7 +281,7 @@ impl Roster {
             decisions: Arc::clone(&self.shared),
             why: self.serving().map(|_| self.why.words()),
             next_round: around.next_round,
-            outage: around.outage,
+            outage: around.outage && group.guards,
             made: around.now,
         }
     }

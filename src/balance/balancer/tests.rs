@@ -41,6 +41,19 @@ fn all_dead_leaves_the_group_only_by_a_fallback() {
 }
 
 #[test]
+fn an_outage_leaves_the_group_only_by_a_fallback() {
+    for strategy in Strategy::ALL {
+        let board = || Board { outage: true, ..Board::weighted([100; 3]) };
+        let stay = Balancer::new("b".into(), members(3), strategy, Exit::None);
+        stay.publish(board());
+        assert!(matches!(pick(&stay, Ask::TCP), Pick::Member(..)), "{strategy:?}");
+        let leave = Balancer::new("b".into(), members(3), strategy, Exit::Fallback);
+        leave.publish(board());
+        assert_eq!(pick(&leave, Ask::TCP), Pick::Fallback, "{strategy:?}");
+    }
+}
+
+#[test]
 fn a_single_member_is_always_picked() {
     // Trap 1 of balancing.md: a single-member balancer that returned nothing.
     for strategy in Strategy::ALL {

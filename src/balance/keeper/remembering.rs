@@ -19,9 +19,9 @@ impl Keeper {
     /// Writes down what is known.
     pub fn remember(&self, now: Moment, memory: &mut Memory) {
         let subjects = memory.subjects.entry(self.setup.print).or_default();
-        for (subject, health) in self.setup.subjects.iter().zip(&self.health) {
+        for (at, (subject, health)) in self.setup.subjects.iter().zip(&self.health).enumerate() {
             let known = written(health, subject.print, now.steady);
-            subjects.insert(subject.tag.to_string(), SubjectMemory { up: self.life(&subject.tag), ..known });
+            subjects.insert(subject.tag.to_string(), SubjectMemory { up: self.life(at), ..known });
         }
         for (at, (group, roster)) in self.setup.groups.iter().zip(&self.rosters).enumerate() {
             let entry: &mut GroupMemory = memory.groups.entry(group.tag.to_string()).or_default();
@@ -36,8 +36,7 @@ impl Keeper {
     }
 
     /// Whether a member works, as far as any balancer knows.
-    fn life(&self, tag: &Tag) -> Option<bool> {
-        let subject = self.setup.subjects.iter().position(|subject| subject.tag == *tag)?;
+    fn life(&self, subject: usize) -> Option<bool> {
         let lives = self.places[subject].iter().map(|&(group, seat)| self.rosters[group].seats[seat].life);
         lives.filter(|life| *life != Life::Untested).map(Life::usable).reduce(|a, b| a || b)
     }
@@ -102,7 +101,7 @@ impl Keeper {
     }
 }
 
-/// Light results of a plan without light probes are not worth remembering.
+/// What is known of a member, as ages.
 fn written(health: &Health, print: u64, now: Duration) -> SubjectMemory {
     let age = |at: f64| Duration::try_from_secs_f64((now.as_secs_f64() - at).max(0.0)).unwrap_or(CENTURY);
     let test =
@@ -121,6 +120,7 @@ fn written(health: &Health, print: u64, now: Duration) -> SubjectMemory {
     }
 }
 
+/// Takes it up again.
 fn read(health: &mut Health, known: &SubjectMemory, now: Duration) {
     let at = |age: Duration| now.as_secs_f64() - age.min(CENTURY).as_secs_f64();
     for test in &known.tests {

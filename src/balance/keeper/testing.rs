@@ -135,11 +135,12 @@ impl Keeper {
         let over = self.rounds.as_ref().is_some_and(|rounds| rounds.made(subject));
         let works = self.rounds.as_ref().and_then(|rounds| rounds.tally(subject)).is_some_and(Tally::works);
         for (group, seat) in self.places[subject].clone() {
+            let patient = self.patient(group);
             let (roster, setup) = (&mut self.rosters[group], &self.setup.groups[group]);
             if !roster.first {
                 continue;
             }
-            if good || (over && !works) {
+            if good || (over && !works && !patient) {
                 roster.seats[seat].life = if works { Life::Up } else { Life::Down };
                 (roster.dirty, roster.urgent) = (true, true);
             }
@@ -264,27 +265,27 @@ impl Keeper {
         self.release_all();
     }
 
+    /// Whether failed tests take nobody out of a balancer: with guards `adaptive` goes by the share of successes, and
+    /// ejects whom it must.
+    fn patient(&self, group: usize) -> bool {
+        let setup = &self.setup.groups[group];
+        setup.guards && matches!(setup.rank, Rank::Adaptive(_))
+    }
+
     /// What a member's tests mean for it.
     fn tested(&mut self, subject: usize, tally: &Tally, blame: u32, now: Moment, acts: &mut Vec<Act>) {
         self.health[subject].test(tally);
         let works = tally.works();
         let mut suspects = false;
         for (group, seat) in self.places[subject].clone() {
-            let setup = &self.setup.groups[group];
-            // With guards `adaptive` takes nobody out for one failed test; its share of successes tells.
-            let patient = setup.guards && matches!(setup.rank, Rank::Adaptive(_));
-            suspects |= setup.guards;
+            suspects |= self.setup.groups[group].guards;
+            let patient = self.patient(group);
             let life = &mut self.rosters[group].seats[seat].life;
-            *life = if works {
-                Life::Up
-            } else if patient && *life != Life::Down {
-                *life
-            } else {
-                Life::Down
+            *life = match works {
+                true => Life::Up,
+                false if patient => *life,
+                false => Life::Down,
             };
-            if patient && !works && self.rosters[group].first {
-                self.rosters[group].seats[seat].life = Life::Untested;
-            }
         }
         self.touch(subject, true);
         if works {
