@@ -132,3 +132,86 @@ impl Packets for Attended<BoxPackets> {
         self.inner.poll_send(cx, payload, peer)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+    use crate::addr::OutboundId;
+    use crate::balance::{Balancer, Ear, Exit, Member, Seen, Strategy};
+
+    /// A balancer of one member, and what it heard of it.
+    fn group() -> (Arc<Balancer>, Arc<Mutex<Vec<Seen>>>) {
+        let member = Member { tag: "m".into(), hop: OutboundId(0).into(), udp: true, weight: 1 };
+        let balancer = Arc::new(Balancer::new("b".into(), vec![member], Strategy::Random, Exit::None));
+        let heard = Arc::<Mutex<Vec<Seen>>>::default();
+        let hears = Arc::clone(&heard);
+        balancer.listen(Ear::new(move |seen| hears.lock().unwrap().push(seen)));
+        (balancer, heard)
+    }
+
+    fn presence(of: &Arc<Balancer>) -> Presence {
+        Presence::new(vec![of.enter(0)], Network::Tcp).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_first_answer_is_told_once_and_a_large_flow_tells_its_speed() {
+        let (balancer, heard) = group();
+        let (mut presence, meter, begun) = (presence(&balancer), Meter::default(), Instant::now());
+        let at = |millis| begun + Duration::from_millis(millis);
+        meter.moved(1, 0, at(100));
+        presence.look(&meter);
+        meter.moved(0, 1, at(130));
+        presence.look(&meter);
+        meter.moved(0, BULK, at(1130));
+        presence.look(&meter);
+        presence.end(&meter, false);
+        let what: Vec<_> = heard.lock().unwrap().iter().map(|seen| seen.what).collect();
+        let millis = Duration::from_millis;
+        let received = Evidence::Received { bytes: BULK + 1, time: millis(1000) };
+        assert_eq!(what, [Evidence::Answered(millis(30)), received]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_speaks_against_a_member_after_five_seconds_or_an_idle_end() {
+        for (sent, wait, idle, silent) in
+            [(1, 6, false, true), (1, 4, false, false), (1, 2, true, true), (0, 60, true, false)]
+        {
+            let (balancer, heard) = group();
+            let meter = Meter::default();
+            meter.moved(sent, 0, Instant::now());
+            tokio::time::sleep(Duration::from_secs(wait)).await;
+            presence(&balancer).end(&meter, idle);
+            assert_eq!(heard.lock().unwrap().len(), usize::from(silent), "{sent} {wait} {idle}");
+        }
+        // A small flow that was answered shows nothing more at its end.
+        let (balancer, heard) = group();
+        let meter = Meter::default();
+        meter.moved(1, 1, Instant::now());
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        presence(&balancer).end(&meter, true);
+        assert!(heard.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn whoever_only_wants_the_stream_holds_the_presence_with_it() {
+        let (balancer, heard) = group();
+        let (mut far, near) = duplex(64);
+        let meter = Arc::new(Meter::default());
+        let mut near = Attended::new(Box::new(near) as BoxStream, presence(&balancer), &meter);
+        near.write_all(b"ask").await.unwrap();
+        far.write_all(b"answer").await.unwrap();
+        let mut got = [0; 6];
+        near.read_exact(&mut got).await.unwrap();
+        meter.moved(3, 6, Instant::now());
+        drop(far);
+        assert_eq!((near.read(&mut got).await.unwrap(), balancer.counted(0)), (0, (1, 1)));
+        assert!(matches!(heard.lock().unwrap()[0].what, Evidence::Answered(_)));
+        drop(near);
+        assert_eq!(balancer.counted(0), (1, 0));
+    }
+}

@@ -18,7 +18,7 @@ use super::level::Level;
 use super::presence::Presence;
 use super::snapshot::Group;
 use super::tell;
-use crate::addr::{Hop, OutboundId};
+use crate::addr::{Hop, Network, OutboundId};
 use crate::balance::{Ask, Evidence, InUse, Pick, Tried};
 use crate::flow::{Blame, BoxFuture, DialError, Flow, Stage};
 use crate::model::config::Dest;
@@ -226,11 +226,14 @@ impl Reach<'_> {
         }
     }
 
-    /// The way is open: every balancer hears of it, and counts the flow for as long as it runs.
+    /// The way is open: every balancer hears of it, and counts the flow for as long as it runs. An association that was
+    /// opened shows nothing yet of whether datagrams come through: most are opened without a word to anybody.
     fn arrived(self, took: Duration) -> Option<Presence> {
         let network = self.flow.network;
         let seats: Vec<InUse> = self.levels.into_iter().rev().filter_map(|level| level.seat).collect();
-        seats.iter().for_each(|seat| seat.saw(network, Evidence::Dialed(took)));
+        if network != Network::Udp {
+            seats.iter().for_each(|seat| seat.saw(network, Evidence::Dialed(took)));
+        }
         Presence::new(seats, network)
     }
 }

@@ -13,6 +13,7 @@ mod datagrams;
 mod hostile;
 mod idle;
 mod peers;
+mod retry;
 mod routing;
 mod service;
 mod support;

@@ -41,8 +41,7 @@ impl Exit {
 
     /// The outbound that leads here.
     pub fn outbound(&self, tag: &str) -> serde_json::Value {
-        let server = serde_json::json!({ "address": self.at.ip().to_string(), "port": self.at.port() });
-        serde_json::json!({ "tag": tag, "protocol": "socks", "settings": { "servers": [server] } })
+        socks_outbound(tag, self.at)
     }
 
     /// The last target it was asked for.
@@ -60,6 +59,12 @@ impl Exit {
         self.serving.abort();
         let _ = (&mut self.serving).await;
     }
+}
+
+/// An outbound through a SOCKS server.
+pub fn socks_outbound(tag: &str, at: SocketAddr) -> serde_json::Value {
+    let server = serde_json::json!({ "address": at.ip().to_string(), "port": at.port() });
+    serde_json::json!({ "tag": tag, "protocol": "socks", "settings": { "servers": [server] } })
 }
 
 async fn serve(mut stream: TcpStream, name: &str, said: &Mutex<Said>) -> Option<()> {

@@ -19,7 +19,8 @@ pub use curl::{Answer, curl};
 pub use danted::danted;
 pub use engine::{Engine, run_once, run_once_in};
 pub use exits::{
-    Exit, Who, association, echo, eventually, exit_of, line, open_files, serve_each, tunnel, tunnel_as, wrapped,
+    Exit, Who, association, echo, eventually, exit_of, line, open_files, serve_each, socks_outbound, tunnel, tunnel_as,
+    wrapped,
 };
 pub use house::House;
 pub use microsocks::microsocks;
