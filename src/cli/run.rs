@@ -43,7 +43,7 @@ pub fn run(args: &Run) -> Exit {
     }
     match config.filter(|_| !loaded.failed()) {
         None => refuse(&loaded, args.test),
-        Some(config) if args.test => test(&loaded, &config),
+        Some(config) if args.test => test(&loaded, config),
         Some(config) => start(loaded, config),
     }
 }
@@ -89,14 +89,14 @@ fn refuse(loaded: &Loaded, test: bool) -> Exit {
 }
 
 /// All that can be known without opening a socket.
-fn test(loaded: &Loaded, config: &Config) -> Exit {
+fn test(loaded: &Loaded, config: Config) -> Exit {
     if !loaded.problems.is_empty() {
         say::out(render(&loaded.sources, &loaded.problems, colour()));
     }
     // What cannot run yet is no fault of the configuration, so it must not be held against it here.
     let built = !loaded.problems.iter().any(|problem| problem.kind == Kind::NotBuilt);
     let logs = Setup::of(&config.log).and_then(|setup| setup.try_open()).map_err(|error| error.to_string());
-    let runs = || if built { Engine::new(config).map(drop).map_err(|error| error.to_string()) } else { Ok(()) };
+    let runs = || if built { Engine::prepare(config).map(drop).map_err(|error| error.to_string()) } else { Ok(()) };
     match logs.and_then(|()| runs()) {
         Ok(()) => {
             say::out("Configuration OK.");

@@ -34,9 +34,8 @@ const LAST: Duration = Duration::from_millis(100);
 
 /// Runs the configuration until TERM or INT.
 pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
-    let engine = Engine::new(&config)?;
     let control = config.services.control.clone();
-    drop(config);
+    let engine = Engine::prepare(config)?;
     raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {

@@ -50,7 +50,7 @@ impl House {
             let first = loaded.first_error().map(|(problem, _)| headline(&loaded.sources, problem));
             StartError::Config(first.unwrap_or_default())
         })?;
-        let bound = Engine::new(&config)?.bind()?;
+        let bound = Engine::prepare(config)?.bind()?;
         let inbound = bound.local().first().map(|(_, at)| *at).ok_or(StartError::Missing("inbound"))?;
         let balancer = bound.balancers().into_iter().find(|balancer| balancer.tag().as_str() == BALANCER);
         let balancer = balancer.ok_or(StartError::Missing("balancer"))?;

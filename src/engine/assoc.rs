@@ -6,20 +6,20 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
 use super::choose::{Because, Heading, Nowhere, head};
 use super::house::House;
-use super::links::{Closed, Link};
+use super::life::Lease;
+use super::links::{Closed, Link, Route};
 use super::tell;
 use crate::addr::Target;
 use crate::flow::{BoxFuture, BoxPackets, Flow, FlowEnd, Packets, Side};
-use crate::model::config::Dest;
 use crate::net::{Alarm, Watch};
 
 /// Targets whose way is remembered. A client that has more is asked about again.
@@ -31,13 +31,13 @@ const DECIDING: usize = 32;
 /// Links at a time. There are as many as the config has destinations at most, and nobody's client needs more than these.
 const LINKS: usize = 64;
 
-/// Runs an association until the client's side ends, it was quiet for too long, or the token falls.
-pub(super) async fn run(house: House, flow: Flow, client: BoxPackets, end: &CancellationToken) {
+/// Runs an association until the client's side ends, it was quiet for too long, or the lease of its inbound is over.
+pub(super) async fn run(house: House, flow: Flow, client: BoxPackets, lease: &Arc<Lease>) {
     let id = flow.id;
     let idle = house.snapshot.levels.of(flow.level).idle;
-    let mut association = Association::new(house, flow, client);
+    let mut association = Association::new(house, Arc::clone(lease), flow, client);
     let timer = pin!(sleep(idle.unwrap_or_default()));
-    let cancelled = pin!(end.cancelled());
+    let cancelled = pin!(lease.token().cancelled());
     let mut watch = Watch::new(timer, cancelled, idle);
     let mut sweep = pin!(sleep(idle.map_or(NEVER, |idle| idle / 2)));
     let ended = poll_fn(|cx| {
@@ -68,7 +68,9 @@ pub(super) async fn run(house: House, flow: Flow, client: BoxPackets, end: &Canc
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
 
 struct Association {
+    /// The house of the last decision: targets that are new are decided about by the newest snapshot, others keep their way.
     house: House,
+    lease: Arc<Lease>,
     /// What all of the client's datagrams have in common.
     flow: Flow,
     client: BoxPackets,
@@ -86,12 +88,13 @@ struct Association {
 enum Way {
     /// It is being decided.
     Asked,
-    To(Dest, Because),
+    To(Route, Because),
     Closed,
 }
 
 struct Deciding {
     target: Target,
+    generation: u64,
     waiting: Vec<Bytes>,
     answer: BoxFuture<'static, Result<Heading, Nowhere>>,
 }
@@ -103,9 +106,10 @@ const UNDECIDED: usize = 8;
 const TURNS: usize = 64;
 
 impl Association {
-    fn new(house: House, flow: Flow, client: BoxPackets) -> Self {
+    fn new(house: House, lease: Arc<Lease>, flow: Flow, client: BoxPackets) -> Self {
         Self {
             house,
+            lease,
             flow,
             client,
             ways: HashMap::new(),
@@ -146,13 +150,14 @@ impl Association {
         };
         self.moved = true;
         self.flow.meter.moved(self.buf.len() as u64, 0, Instant::now());
+        self.renew();
         match self.ways.get(&target) {
             None => self.ask(target),
             Some(Way::Closed) => {}
-            Some(Way::To(to, because)) => {
-                let (to, because) = (to.clone(), *because);
+            Some(Way::To(route, because)) => {
+                let (route, because) = (route.clone(), *because);
                 let payload = std::mem::take(&mut self.buf);
-                self.send(cx, to, because, &payload, target);
+                self.send(cx, route, because, &payload, target);
                 self.buf = payload;
             }
             Some(Way::Asked) => {
@@ -163,6 +168,31 @@ impl Association {
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Goes over to the newest snapshot. Ways and links whose route goes on are named anew; others stay what they are until
+    /// their time is over, and what went by them is decided about again then.
+    fn renew(&mut self) {
+        let now = self.house.shared.now.load();
+        if now.generation == self.house.snapshot.generation {
+            return;
+        }
+        let (earlier, now) = (Arc::clone(&self.house.snapshot), Arc::clone(&now));
+        let rename = |route: &mut Route| {
+            if route.generation == earlier.generation
+                && let Some(to) = now.goes_on(&earlier, &route.to)
+            {
+                *route = Route { to, generation: now.generation };
+            }
+        };
+        self.links.iter_mut().for_each(|link| rename(&mut link.route));
+        for way in self.ways.values_mut() {
+            if let Way::To(route, _) = way {
+                rename(route);
+            }
+        }
+        self.ways.retain(|_, way| !matches!(way, Way::Closed));
+        self.house.snapshot = now;
     }
 
     /// Begins to decide where a target goes. Most decisions are there when they are first polled.
@@ -176,8 +206,9 @@ impl Association {
         let (house, flow) = (self.house.clone(), self.flow_to(&target));
         let answer = async move { head(&house.snapshot, &flow).await };
         let waiting = vec![Bytes::copy_from_slice(&self.buf)];
+        let generation = self.house.snapshot.generation;
         self.ways.insert(target.clone(), Way::Asked);
-        self.deciding.push(Deciding { target, waiting, answer: Box::pin(answer) });
+        self.deciding.push(Deciding { target, generation, waiting, answer: Box::pin(answer) });
     }
 
     fn flow_to(&self, target: &Target) -> Flow {
@@ -191,12 +222,18 @@ impl Association {
                 at += 1;
                 continue;
             };
-            let Deciding { target, waiting, .. } = self.deciding.swap_remove(at);
+            let Deciding { target, generation, waiting, .. } = self.deciding.swap_remove(at);
+            if generation != self.house.snapshot.generation {
+                // The answer names places of a config that is gone. The next datagram asks again.
+                self.ways.remove(&target);
+                continue;
+            }
             match answer {
                 Ok(Heading { to, because }) => {
-                    self.ways.insert(target.clone(), Way::To(to.clone(), because));
+                    let route = Route { to, generation };
+                    self.ways.insert(target.clone(), Way::To(route.clone(), because));
                     for payload in waiting {
-                        self.send(cx, to.clone(), because, &payload, target.clone());
+                        self.send(cx, route.clone(), because, &payload, target.clone());
                     }
                 }
                 Err(nowhere) => {
@@ -207,12 +244,13 @@ impl Association {
         }
     }
 
-    fn send(&mut self, cx: &mut Context<'_>, to: Dest, because: Because, payload: &[u8], target: Target) {
-        let at = match self.links.iter().position(|link| link.to == to) {
+    fn send(&mut self, cx: &mut Context<'_>, route: Route, because: Because, payload: &[u8], target: Target) {
+        let at = match self.links.iter().position(|link| link.route == route) {
             Some(at) => at,
             None if self.links.len() >= LINKS => return,
             None => {
-                self.links.push(Link::open(&self.house, to, because, self.flow_to(&target)));
+                let flow = self.flow_to(&target);
+                self.links.push(Link::open(&self.house, &self.lease, route, because, flow));
                 self.links.len() - 1
             }
         };
@@ -271,7 +309,7 @@ impl Association {
     fn close(&mut self, at: usize, error: &Closed) {
         tracing::debug!(flow = self.flow.id, %error, "a way out of the association closed");
         let closed = self.links.swap_remove(at);
-        self.forget(&closed.to);
+        self.forget(&closed.route);
     }
 
     /// Closes links that were quiet for as long as flows may be.
@@ -281,12 +319,12 @@ impl Association {
             .into_iter()
             .partition(|link| now.saturating_duration_since(link.last) < idle);
         self.links = live;
-        quiet.iter().for_each(|link| self.forget(&link.to));
+        quiet.iter().for_each(|link| self.forget(&link.route));
     }
 
     /// What went there is decided about anew when it comes again.
-    fn forget(&mut self, to: &Dest) {
-        self.ways.retain(|_, way| !matches!(way, Way::To(dest, _) if dest == to));
+    fn forget(&mut self, route: &Route) {
+        self.ways.retain(|_, way| !matches!(way, Way::To(one, _) if one == route));
     }
 }
 

@@ -14,6 +14,7 @@ use tracing::Instrument;
 use super::assoc;
 use super::choose::head;
 use super::house::House;
+use super::life::Lease;
 use super::presence::Presence;
 use super::shared::Shared;
 use super::sniffing::Sniffing;
@@ -25,23 +26,24 @@ use crate::net::{Limits, relay};
 #[derive(Debug)]
 pub(super) struct Door {
     pub(super) shared: Arc<Shared>,
+    /// How long its flows may go on.
+    pub(super) lease: Arc<Lease>,
     /// What the inbound wants read from first bytes.
     pub(super) sniffing: Option<Arc<Sniffing>>,
 }
 
 impl Sink for Door {
     fn stream(&self, flow: Flow, io: BoxStream) -> BoxFuture<'static, ()> {
-        stream(Arc::clone(&self.shared), self.sniffing.clone(), flow, io)
+        stream(Arc::clone(&self.shared), Arc::clone(&self.lease), self.sniffing.clone(), flow, io)
     }
 
     fn packets(&self, mut flow: Flow, io: BoxPackets) -> BoxFuture<'static, ()> {
         let running = self.shared.flows.token();
-        let end = self.shared.end.clone();
         flow.id = self.shared.number();
-        let house = House::now(&self.shared);
+        let (house, lease) = (House::now(&self.shared, &self.lease), Arc::clone(&self.lease));
         Box::pin(async move {
             let _running = running;
-            assoc::run(house, flow, io, &end).await;
+            assoc::run(house, flow, io, &lease).await;
         })
     }
 }
@@ -55,16 +57,23 @@ struct Tunnel {
     id: u64,
     /// In the balancers that chose its way.
     presence: Option<Presence>,
+    lease: Arc<Lease>,
 }
 
-fn stream(shared: Arc<Shared>, sniffing: Option<Arc<Sniffing>>, flow: Flow, io: BoxStream) -> BoxFuture<'static, ()> {
-    let (running, end) = (shared.flows.token(), shared.end.clone());
-    let opening = Box::pin(opened(shared, sniffing, flow, io));
+fn stream(
+    shared: Arc<Shared>,
+    lease: Arc<Lease>,
+    sniffing: Option<Arc<Sniffing>>,
+    flow: Flow,
+    io: BoxStream,
+) -> BoxFuture<'static, ()> {
+    let running = shared.flows.token();
+    let opening = Box::pin(opened(shared, lease, sniffing, flow, io));
     Box::pin(async move {
         let _running = running;
         let Some(tunnel) = opening.await else { return };
-        let Tunnel { client, server, limits, meter, id, mut presence } = tunnel;
-        let mut relaying = pin!(relay(client, server, limits, &meter, &end));
+        let Tunnel { client, server, limits, meter, id, mut presence, lease } = tunnel;
+        let mut relaying = pin!(relay(client, server, limits, &meter, lease.token()));
         let done = poll_fn(|cx| {
             let turn = relaying.as_mut().poll(cx);
             if let Some(presence) = &mut presence {
@@ -80,11 +89,17 @@ fn stream(shared: Arc<Shared>, sniffing: Option<Arc<Sniffing>>, flow: Flow, io: 
     })
 }
 
-async fn opened(shared: Arc<Shared>, sniffing: Option<Arc<Sniffing>>, mut flow: Flow, io: BoxStream) -> Option<Tunnel> {
+async fn opened(
+    shared: Arc<Shared>,
+    lease: Arc<Lease>,
+    sniffing: Option<Arc<Sniffing>>,
+    mut flow: Flow,
+    io: BoxStream,
+) -> Option<Tunnel> {
     flow.id = shared.number();
-    let end = shared.end.clone();
     let span = tracing::debug_span!("flow", id = flow.id);
-    end.run_until_cancelled(open(House::now(&shared), sniffing, flow, io).instrument(span)).await.flatten()
+    let opening = open(House::now(&shared, &lease), sniffing, flow, io).instrument(span);
+    lease.token().run_until_cancelled(opening).await.flatten()
 }
 
 async fn open(house: House, sniffing: Option<Arc<Sniffing>>, mut flow: Flow, mut client: BoxStream) -> Option<Tunnel> {
@@ -109,7 +124,7 @@ async fn open(house: House, sniffing: Option<Arc<Sniffing>>, mut flow: Flow, mut
     let (server, presence) = house.stream(&flow, &first, &heading.to, Some(heading.because)).await.ok()?;
     flow.meter.moved(first.len() as u64, 0, Instant::now());
     let limits = house.snapshot.levels.of(flow.level);
-    Some(Tunnel { client, server, limits, meter: flow.meter, id: flow.id, presence })
+    Some(Tunnel { client, server, limits, meter: flow.meter, id: flow.id, presence, lease: house.trail.lease() })
 }
 
 #[cfg(test)]
@@ -128,8 +143,8 @@ mod tests {
     #[tokio::test]
     async fn the_future_of_a_running_flow_is_small() {
         let config = link(&Draft::default(), Dialect::Json).config.unwrap();
-        let shared = Arc::new(Shared::new(build(&config).unwrap().snapshot));
-        let door = Door { shared, sniffing: None };
+        let shared = Arc::new(Shared::new(build(&config, None).unwrap().snapshot));
+        let door = Door { lease: Lease::under(&shared.end), shared, sniffing: None };
         let any = ([127, 0, 0, 1], 1).into();
         let flow = Flow::new("in".into(), Network::Tcp, any, any, "10.0.0.1:1".parse().unwrap());
         let future = door.stream(flow, Box::new(duplex(1).0));

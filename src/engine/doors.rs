@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::addr::{Host, Network, Tag};
+use crate::addr::{Host, Network};
 use crate::inbound::{Common, Dokodemo, Http, Inbound, Kind, Mixed, Original, Place, Relay, Socks, UnixPlace, Users};
 use crate::model::fields::Networks;
 use crate::model::inbound::{Inbound as Written, InboundKind, Listen};
@@ -23,18 +23,18 @@ use crate::transport::Acceptor;
 pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Result<Inbound, String> {
     let inner = if matches!(written.kind, InboundKind::Http(_)) { Inner::Http1 } else { Inner::Opaque };
     let acceptor = Acceptor::new(&written.stream, inner, crypto).map_err(|error| error.to_string())?;
-    let (kind, networks, level) = match &written.kind {
-        InboundKind::Socks(socks) => (Kind::Mixed(mixed(socks)?), Networks::TCP, socks.user_level),
+    let (kind, networks) = match &written.kind {
+        InboundKind::Socks(socks) => (Kind::Mixed(mixed(socks)?), Networks::TCP),
         InboundKind::Http(http) => {
             let users = (!http.accounts.is_empty()).then(|| users(&http.accounts));
-            (Kind::Http(Http::new(users, http.allow_transparent)), Networks::TCP, http.user_level)
+            (Kind::Http(Http::new(users, http.allow_transparent)), Networks::TCP)
         }
-        InboundKind::Dokodemo(door) => (Kind::Dokodemo(fixed(door)), door.network, door.user_level),
+        InboundKind::Dokodemo(door) => (Kind::Dokodemo(fixed(door)), door.network),
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
         other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
     };
     Ok(Inbound {
-        common: common(written.tag.clone(), level, policy),
+        common: common(written, policy),
         kind,
         places: places(written, networks)?,
         options: SocketOptions::from(&written.stream.sockopt),
@@ -43,13 +43,25 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
     })
 }
 
-fn common(tag: Tag, level: u32, policy: &Policy) -> Common {
+/// What an inbound has in common with all others; a change of policy may change that alone.
+pub(super) fn common(written: &Written, policy: &Policy) -> Common {
+    let (tag, level) = (written.tag.clone(), level(&written.kind));
     let limits = policy.level(level);
     // With 0 Xray ends everything at once. Whoever writes it means no limit; but a visitor that never says what it wants
     // must not stay.
     let or = |written: Duration, else_: Duration| if written.is_zero() { else_ } else { written };
     let usual = LevelPolicy::default().handshake.0;
     Common { tag, level, handshake: or(limits.handshake.0, usual), idle: or(limits.conn_idle.0, Duration::MAX) }
+}
+
+/// The policy level of its users.
+fn level(kind: &InboundKind) -> u32 {
+    match kind {
+        InboundKind::Socks(socks) => socks.user_level,
+        InboundKind::Http(http) => http.user_level,
+        InboundKind::Dokodemo(door) => door.user_level,
+        _ => 0,
+    }
 }
 
 fn mixed(socks: &SocksIn) -> Result<Mixed, String> {
@@ -110,14 +122,23 @@ fn places(written: &Written, networks: Networks) -> Result<Vec<Place>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::Seconds;
+    use crate::shape::{Seconds, Spot};
 
     #[test]
     fn a_limit_of_0_ends_nothing_at_once() {
         let none = Seconds(Duration::ZERO);
         let level = LevelPolicy { handshake: none, conn_idle: none, ..LevelPolicy::default() };
         let policy = Policy { levels: [("0".to_owned(), level)].into(), ..Policy::default() };
-        let common = common(Tag::default(), 0, &policy);
+        let written = Written {
+            at: Spot::default(),
+            tag: "in".into(),
+            listen: Listen::Any,
+            ports: None,
+            kind: InboundKind::Dokodemo(WrittenDoor::default()),
+            stream: Default::default(),
+            sniffing: Default::default(),
+        };
+        let common = common(&written, &policy);
         assert_eq!((common.handshake, common.idle), (Duration::from_secs(60), Duration::MAX));
     }
 }

@@ -1,33 +1,33 @@
-//! The engine: built from a config, bound to its sockets, run until it is told to stop.
+//! The engine: built from a config, bound to its sockets, run until it is told to stop, changed while it runs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::build::{Entry, build};
-use super::dispatch::Door;
-use super::error::{BindError, BuildError};
+use super::apply::{Standing, apply, probe};
+use super::bench::Bench;
+use super::build::{Built, Made, build};
+use super::diff::Applied;
+use super::error::{ApplyError, BindError, BuildError};
 use super::handle::Handle;
-use super::services::Always;
 use super::shared::Shared;
+use super::tasks::Running;
 use super::web::{OpenWeb, Web};
 use crate::balance::Balancer;
-use crate::flow::{Services, Sink};
-use crate::inbound::Listening;
+use crate::inbound::Listener;
 use crate::model::config::Config;
-use crate::probe::{Prober, Watched};
+use crate::probe::Watched;
 
-/// A config that can run. Nothing is open yet.
-#[derive(Debug)]
+/// A running engine, for whoever changes it or wants to know of it. Clones are the same engine.
+#[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
-    entries: Vec<Entry>,
-    watched: Vec<Watched>,
-    web: Web,
+    /// What runs; nothing before it began and after it ended.
+    standing: Arc<Mutex<Option<Standing>>>,
 }
 
 impl Engine {
@@ -35,85 +35,137 @@ impl Engine {
     ///
     /// # Errors
     /// [`BuildError`] names the first part that cannot run.
-    pub fn new(config: &Config) -> Result<Self, BuildError> {
-        let built = build(config)?;
-        let shared = Arc::new(Shared::new(built.snapshot));
-        Ok(Self { shared, entries: built.entries, watched: built.watched, web: Web::new(config)? })
+    pub fn prepare(config: Config) -> Result<Ready, BuildError> {
+        let Built { snapshot, entries, watched } = build(&config, None)?;
+        let shared = Arc::new(Shared::new(snapshot));
+        let web = Web::new(&config)?;
+        let made = entries.into_iter().filter_map(|entry| entry.made()).collect();
+        Ok(Ready { shared, config, made, watched, web })
     }
 
+    /// Goes over to another config: the one way in which anything is changed, whoever asks for it. Parts that are the same
+    /// in both go on with their flows, connections and what is known of them; flows of others may go on for as long as
+    /// the policy's `drain` says. One call waits for the other.
+    ///
+    /// # Errors
+    /// [`ApplyError`] says why not; nothing was changed then.
+    pub async fn apply(&self, next: Config) -> Result<Applied, ApplyError> {
+        let mut standing = self.standing.lock().await;
+        apply(&self.shared, standing.as_mut().ok_or(ApplyError::NotRunning)?, next)
+    }
+
+    /// The balancers of this moment.
+    #[must_use]
+    pub fn balancers(&self) -> Vec<Arc<Balancer>> {
+        self.shared.snapshot().groups.iter().map(|group| Arc::clone(&group.balancer)).collect()
+    }
+
+    /// Where each inbound listens at this moment, by tag (or place) in their order.
+    pub async fn local(&self) -> Vec<(String, SocketAddr)> {
+        let standing = self.standing.lock().await;
+        let inbounds = standing.iter().flat_map(|standing| &standing.inbounds);
+        let local = |one: &Running| {
+            let places = one.seats.iter().filter_map(|seat| seat.local);
+            places.map(|at| (one.name.clone(), at)).collect::<Vec<_>>()
+        };
+        inbounds.flat_map(local).collect()
+    }
+}
+
+/// A config that can run. Nothing is open yet.
+#[derive(Debug)]
+pub struct Ready {
+    shared: Arc<Shared>,
+    config: Config,
+    made: Vec<Made>,
+    watched: Vec<Watched>,
+    web: Web,
+}
+
+impl Ready {
     /// Opens every listener of every inbound. Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// [`BindError`] names the inbound and the address; all that were open are closed again.
     pub fn bind(self) -> Result<Bound, BindError> {
-        let Self { shared, entries, watched, web } = self;
-        let open = |entry: Entry| {
-            let door = || format!("inbound {}", entry.name);
-            let listening = entry.inbound.listen().map_err(|source| BindError { door: door(), source })?;
-            Ok(Open { entry, listening })
+        let Self { shared, config, made, watched, web } = self;
+        let open = |made: Made| {
+            let listen = |place| Listener::open(&made.inbound, place);
+            let listeners = made.inbound.places.iter().map(listen).collect::<Result<_, _>>();
+            let listeners = listeners.map_err(|source| BindError { door: format!("inbound {}", made.name), source })?;
+            Ok(Open { made, listeners })
         };
-        let open = entries.into_iter().map(open).collect::<Result<_, BindError>>()?;
-        Ok(Bound { shared, open, watched, web: web.bind()? })
+        let open = made.into_iter().map(open).collect::<Result<_, BindError>>()?;
+        let engine = Engine { shared, standing: Arc::default() };
+        Ok(Bound { engine, config, open, watched, web: web.bind()? })
     }
 }
 
 /// An engine whose listeners are open. Clients can connect already; they are served by [`Bound::run`].
-#[derive(Debug)]
 pub struct Bound {
-    shared: Arc<Shared>,
+    engine: Engine,
+    config: Config,
     open: Vec<Open>,
     watched: Vec<Watched>,
     web: OpenWeb,
 }
 
-#[derive(Debug)]
 struct Open {
-    entry: Entry,
-    listening: Listening,
+    made: Made,
+    listeners: Vec<Listener>,
 }
 
 /// How long flows may take to end once they were told to. Service managers and panels kill after a second.
 const LAST: Duration = Duration::from_millis(500);
 
 impl Bound {
+    /// The engine, to change it while it runs.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.engine.clone()
+    }
+
     /// Where each inbound listens, by tag (or place) in their order, then each service; ports that were 0 are known now.
     #[must_use]
     pub fn local(&self) -> Vec<(String, SocketAddr)> {
         let each = |open: &Open| {
-            let name = open.entry.name.clone();
-            let local = open.listening.local().unwrap_or_default();
+            let name = open.made.name.clone();
+            let local: Vec<_> = open.listeners.iter().filter_map(Listener::local).collect();
             local.into_iter().map(move |at| (name.clone(), at))
         };
         self.open.iter().flat_map(each).chain(self.web.local()).collect()
     }
 
-    /// The balancers that something probes, for whoever shows what they know.
+    /// The balancers, for whoever shows what they know.
     #[must_use]
     pub fn balancers(&self) -> Vec<Arc<Balancer>> {
-        self.shared.snapshot().groups.iter().map(|group| Arc::clone(&group.balancer)).collect()
+        self.engine.balancers()
     }
 
     /// A hold on it, which lasts while it runs.
     #[must_use]
     pub fn handle(&self) -> Handle {
-        Handle(Arc::clone(&self.shared))
+        Handle(Arc::clone(&self.engine.shared))
     }
 
     /// Serves until the token falls, then ends every flow and waits for a moment until they are gone.
     pub async fn run(self, token: CancellationToken) {
-        let Self { shared, open, watched, web } = self;
-        let services = Arc::new(Always(Arc::clone(&shared)));
-        let mut served = JoinSet::new();
-        served.spawn(web.run(Arc::clone(&services) as Arc<dyn Services>, token.clone()));
+        let Self { engine: Engine { shared, standing }, config, open, watched, web } = self;
+        let bench = Arc::new(Bench::new(Arc::clone(&shared), shared.snapshot()));
+        let web = web.start(&shared, &token);
+        let mut begun = Standing { config, inbounds: vec![], draining: vec![], bench, web, stop: token.clone() };
         // Before the first flow, so that none slips past a balancer that is to hold it.
-        shared.prober.store(Some(Arc::new(Prober::start(watched, services, &token))));
-        let mut doors = JoinSet::new();
-        for Open { entry, listening } in open {
-            let sink: Arc<dyn Sink> = Arc::new(Door { shared: Arc::clone(&shared), sniffing: entry.sniffing });
-            doors.spawn(listening.run(sink, token.clone()));
+        probe(&shared, &begun, watched);
+        for Open { made, listeners } in open {
+            let mut inbound = Running::new(&shared, made, &token);
+            listeners.into_iter().for_each(|listener| inbound.open(&shared, listener, &token));
+            begun.inbounds.push(inbound);
         }
+        *standing.lock().await = Some(begun);
         token.cancelled().await;
-        while doors.join_next().await.is_some() {}
+        standing.lock().await.take();
+        shared.doors.close();
+        shared.doors.wait().await;
         shared.end.cancel();
         shared.flows.close();
         if timeout(LAST, shared.flows.wait()).await.is_err() {
@@ -121,6 +173,7 @@ impl Bound {
         }
         shared.prober.store(None);
         // Requests of services have longer: a client that waits for an answer cannot tell why none comes.
-        while served.join_next().await.is_some() {}
+        shared.webs.close();
+        shared.webs.wait().await;
     }
 }

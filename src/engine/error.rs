@@ -54,6 +54,20 @@ pub struct BindError {
     pub source: ListenError,
 }
 
+/// Why a config cannot take the place of another. The other runs on unchanged.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// Something in it cannot run.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// An inbound cannot listen.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// Nothing runs: not yet, or not any more.
+    #[error("the engine is not running")]
+    NotRunning,
+}
+
 /// An item's tag, or its place in the list if it has none.
 pub(super) fn name_of(list: &str, at: usize, tag: &Tag) -> String {
     if tag.is_empty() { format!("{list}[{at}]") } else { tag.to_string() }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::life::{Lease, Trail};
 use super::shared::Shared;
 use super::snapshot::Snapshot;
 
@@ -10,11 +11,18 @@ use super::snapshot::Snapshot;
 pub(super) struct House {
     pub(super) shared: Arc<Shared>,
     pub(super) snapshot: Arc<Snapshot>,
+    /// What the flow leads through so far.
+    pub(super) trail: Trail,
 }
 
 impl House {
-    /// The house of this moment.
-    pub(super) fn now(shared: &Arc<Shared>) -> Self {
-        Self { snapshot: shared.snapshot(), shared: Arc::clone(shared) }
+    /// The house of this moment, for a flow that has this lease so far.
+    pub(super) fn now(shared: &Arc<Shared>, lease: &Arc<Lease>) -> Self {
+        Self { snapshot: shared.snapshot(), shared: Arc::clone(shared), trail: Trail::new(Arc::clone(lease)) }
+    }
+
+    /// The same for a way of its own.
+    pub(super) fn with(&self, lease: &Arc<Lease>) -> Self {
+        Self { trail: Trail::new(Arc::clone(lease)), ..self.clone() }
     }
 }

@@ -13,15 +13,23 @@ use tokio::time::Instant;
 
 use super::choose::Because;
 use super::house::House;
+use super::life::{Expiry, Lease};
 use super::presence::Presence;
 use crate::addr::Target;
 use crate::flow::{BoxFuture, BoxPackets, DialError, Flow, Meter};
 use crate::model::config::Dest;
 
+/// A destination, as the snapshot of that generation means it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route {
+    pub(super) to: Dest,
+    pub(super) generation: u64,
+}
+
 /// One way out.
 pub(super) struct Link {
     /// The route it serves.
-    pub(super) to: Dest,
+    pub(super) route: Route,
     /// When something last went through, either way.
     pub(super) last: Instant,
     state: State,
@@ -34,23 +42,26 @@ pub(super) struct Link {
 }
 
 enum State {
-    Opening(BoxFuture<'static, Result<(BoxPackets, Option<Presence>), DialError>>),
-    Open(BoxPackets),
+    Opening(BoxFuture<'static, Result<(BoxPackets, Option<Presence>, Expiry), DialError>>),
+    Open(BoxPackets, Expiry),
 }
 
 /// Datagrams that wait for a link; more are dropped, as a full queue on the way would.
 const WAITING: usize = 32;
 
 impl Link {
-    /// Begins to open a way for the flow. Its first target is that of `flow`.
-    pub(super) fn open(house: &House, to: Dest, because: Because, flow: Flow) -> Self {
-        let (house, dest) = (house.clone(), to.clone());
+    /// Begins to open a way for the flow, which has this lease so far. Its first target is that of `flow`.
+    pub(super) fn open(house: &House, lease: &Arc<Lease>, route: Route, because: Because, flow: Flow) -> Self {
+        let (house, dest) = (house.with(lease), route.to.clone());
         // A meter of its own: other links of the association may be dialed at the same time.
         let meter = Arc::<Meter>::default();
         let flow = Flow { meter: Arc::clone(&meter), ..flow };
-        let opening = async move { house.association(&flow, &dest, Some(because)).await };
+        let opening = async move {
+            let (packets, presence) = house.association(&flow, &dest, Some(because)).await?;
+            Ok((packets, presence, Expiry::of(house.trail.lease())))
+        };
         let state = State::Opening(Box::pin(opening));
-        Self { to, last: Instant::now(), state, waiting: VecDeque::new(), meter, presence: None }
+        Self { route, last: Instant::now(), state, waiting: VecDeque::new(), meter, presence: None }
     }
 
     /// Takes a datagram on its way out. It is copied only if it must wait.
@@ -58,7 +69,7 @@ impl Link {
         self.last = Instant::now();
         self.meter.moved(payload.len() as u64, 0, self.last);
         if self.waiting.is_empty()
-            && let State::Open(packets) = &mut self.state
+            && let State::Open(packets, _) = &mut self.state
             && let Poll::Ready(sent) = packets.poll_send(cx, payload, &target)
         {
             return Ok(sent?);
@@ -75,12 +86,15 @@ impl Link {
             match opening.as_mut().poll(cx) {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(opened) => {
-                    let (packets, presence) = opened?;
-                    (self.state, self.presence) = (State::Open(packets), presence);
+                    let (packets, presence, expiry) = opened?;
+                    (self.state, self.presence) = (State::Open(packets, expiry), presence);
                 }
             }
         }
-        let State::Open(packets) = &mut self.state else { return Ok(()) };
+        let State::Open(packets, expiry) = &mut self.state else { return Ok(()) };
+        if expiry.is_over(cx) {
+            return Err(Closed::Over);
+        }
         while let Some((payload, target)) = self.waiting.front() {
             let Poll::Ready(sent) = packets.poll_send(cx, payload, target) else { break };
             sent?;
@@ -91,7 +105,7 @@ impl Link {
 
     /// Receives one datagram into `buf`, which is cleared before.
     pub(super) fn poll_in(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<Result<Target, Closed>> {
-        let State::Open(packets) = &mut self.state else { return Poll::Pending };
+        let State::Open(packets, _) = &mut self.state else { return Poll::Pending };
         buf.clear();
         let from = ready!(packets.poll_recv(cx, buf))?;
         self.last = Instant::now();
@@ -114,6 +128,8 @@ impl Drop for Link {
 /// A link that could not be opened, or broke.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Closed {
+    #[error("what it led through is no longer in the configuration")]
+    Over,
     #[error(transparent)]
     Dial(#[from] DialError),
     #[error(transparent)]

@@ -3,10 +3,15 @@
 //! A config becomes a snapshot, which never changes; every flow runs on the one it began with. Inbounds
 //! deliver to a `door`, which looks at the first bytes if it was told to, lets the rules and balancers choose, dials, and
 //! leaves the flow to the relay. What is needed only until then is let go of before: an idle tunnel is a small future.
+//!
+//! Another config becomes another snapshot, swapped in while flows run (`apply`); what is equal in both is carried over.
 
+mod apply;
 mod assoc;
+mod bench;
 mod build;
 mod choose;
+mod diff;
 mod dispatch;
 mod doors;
 #[allow(clippy::module_inception)]
@@ -18,7 +23,9 @@ mod handle;
 mod hosts;
 mod house;
 mod level;
+mod life;
 mod links;
+mod pairs;
 mod presence;
 mod reach;
 mod resolver;
@@ -26,9 +33,11 @@ mod services;
 mod shared;
 mod snapshot;
 mod sniffing;
+mod tasks;
 mod tell;
 mod web;
 
-pub use engine::{Bound, Engine};
-pub use error::{BindError, BuildError};
+pub use diff::Applied;
+pub use engine::{Bound, Engine, Ready};
+pub use error::{ApplyError, BindError, BuildError};
 pub use handle::Handle;

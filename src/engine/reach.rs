@@ -45,7 +45,9 @@ pub(super) async fn reach<'a, T>(
     if let Some(because) = because {
         tell::accepted(&house.snapshot, flow, because, exit, &reach.levels);
     }
+    let lease = house.trail.lease();
     loop {
+        house.trail.back_to(&lease);
         let (begun, before) = (Instant::now(), flow.meter.failures());
         let opened = match reach.limit() {
             Some(limit) => timeout(limit, open(exit)).await.unwrap_or_else(|_| Err(cut(limit))),

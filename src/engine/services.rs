@@ -8,7 +8,6 @@ use super::choose::{Because, Heading, head};
 use super::house::House;
 use super::presence::{Attended, Presence};
 use super::reach::{closed, reach};
-use super::shared::Shared;
 use super::snapshot::Exit;
 use crate::addr::{DomainName, Host, Network, OutboundId, Target};
 use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
@@ -19,6 +18,7 @@ impl House {
     /// Opens a stream by an outbound.
     async fn connect(&self, by: OutboundId, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
         let exit = self.exit(by)?;
+        self.trail.through(&exit.life);
         match self.addressed(exit, flow).await? {
             Some(flow) => exit.outbound.connect(self, &flow, first).await,
             None => exit.outbound.connect(self, flow, first).await,
@@ -31,6 +31,7 @@ impl House {
         if !exit.outbound.carries(Network::Udp) {
             return Err(DialError::us(Stage::Policy, io::ErrorKind::Unsupported));
         }
+        self.trail.through(&exit.life);
         let services: Arc<dyn Services> = Arc::new(self.clone());
         exit.outbound.associate(&services, flow).await
     }
@@ -128,23 +129,5 @@ impl Services for House {
                 None => io,
             })
         })
-    }
-}
-
-/// The house for measurements, which outlive any flow: each call sees the house of its moment.
-#[derive(Debug)]
-pub(super) struct Always(pub(super) Arc<Shared>);
-
-impl Services for Always {
-    fn resolve<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
-        Box::pin(async move { House::now(&self.0).snapshot.resolver.resolve(name).await })
-    }
-
-    fn dial<'a>(&'a self, via: Via, flow: &'a Flow, first: &'a [u8]) -> BoxFuture<'a, Result<BoxStream, DialError>> {
-        Box::pin(async move { House::now(&self.0).dial(via, flow, first).await })
-    }
-
-    fn associate<'a>(&'a self, via: Via, flow: &'a Flow) -> BoxFuture<'a, Result<BoxPackets, DialError>> {
-        Box::pin(async move { House::now(&self.0).associate(via, flow).await })
     }
 }

@@ -19,6 +19,10 @@ pub(super) struct Shared {
     pub(super) now: ArcSwap<Snapshot>,
     /// Who measures members, and knows when held flows may go.
     pub(super) prober: ArcSwapOption<Prober>,
+    /// Every running listener.
+    pub(super) doors: TaskTracker,
+    /// Services that run or end.
+    pub(super) webs: TaskTracker,
     /// Every running flow.
     pub(super) flows: TaskTracker,
     /// Ends all flows.
@@ -35,6 +39,8 @@ impl Shared {
         Self {
             now: ArcSwap::from_pointee(snapshot),
             prober: ArcSwapOption::empty(),
+            doors: TaskTracker::new(),
+            webs: TaskTracker::new(),
             flows: TaskTracker::new(),
             end: CancellationToken::new(),
             ids: AtomicU64::new(1),

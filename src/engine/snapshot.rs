@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::life::Life;
 use super::resolver::Resolver;
 use crate::addr::{OutboundId, Tag};
 use crate::balance::Balancer;
@@ -17,6 +18,8 @@ use crate::route::Router;
 /// One moment of the house.
 #[derive(Debug)]
 pub(super) struct Snapshot {
+    /// Counts the snapshots of an engine; places in their lists mean the same only within one.
+    pub(super) generation: u64,
     /// The compiled rules.
     pub(super) router: Router,
     /// Where each rule leads, in the router's order.
@@ -46,9 +49,12 @@ pub(super) struct Rule {
 #[derive(Debug)]
 pub(super) struct Exit {
     pub(super) tag: Tag,
-    pub(super) outbound: Outbound,
+    /// What runs; a later snapshot has the same if nothing of it changed.
+    pub(super) outbound: Arc<Outbound>,
     /// How names become addresses before the outbound sees them.
     pub(super) strategy: DomainStrategy,
+    /// How long its flows may go on.
+    pub(super) life: Arc<Life>,
 }
 
 /// A balancer with the way out of it.
@@ -67,6 +73,23 @@ impl Snapshot {
 
     pub(super) fn group(&self, id: BalancerId) -> Option<&Group> {
         self.groups.get(id.index())
+    }
+
+    /// What a destination of an earlier snapshot is in this one, if it goes on.
+    pub(super) fn goes_on(&self, earlier: &Self, to: &Dest) -> Option<Dest> {
+        match to {
+            Dest::Outbound(id) => {
+                let life = &earlier.exit(*id)?.life;
+                let at = self.exits.iter().position(|exit| Arc::ptr_eq(&exit.life, life))?;
+                u32::try_from(at).ok().map(|at| Dest::Outbound(OutboundId(at)))
+            }
+            Dest::Balancer(id) => {
+                let tag = earlier.group(*id)?.balancer.tag();
+                let at = self.groups.iter().position(|group| group.balancer.tag() == tag)?;
+                u32::try_from(at).ok().map(|at| Dest::Balancer(BalancerId(at)))
+            }
+            Dest::Closed(tag) => Some(Dest::Closed(tag.clone())),
+        }
     }
 
     /// The outbound with a tag.

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::bench::Bench;
 use super::error::{BindError, BuildError};
+use super::shared::Shared;
+use super::snapshot::Snapshot;
 use crate::flow::Services;
 use crate::inbound::{ListenError, Place};
 use crate::model::config::Config;
@@ -57,14 +60,44 @@ impl Web {
     }
 }
 
+/// Services that run.
+pub(super) struct RunningWeb {
+    /// What they ask the house.
+    bench: Arc<Bench>,
+    times: Times,
+    token: CancellationToken,
+}
+
+impl RunningWeb {
+    /// Goes on in a later snapshot.
+    pub(super) fn renew(&self, snapshot: Arc<Snapshot>) {
+        self.bench.renew(snapshot);
+    }
+
+    /// Whether other services are like these, if their configs are.
+    pub(super) fn is_like(&self, other: &Web) -> bool {
+        self.times == other.times
+    }
+
+    /// Takes no further request; those that run have their time to end.
+    pub(super) fn end(&self) {
+        self.token.cancel();
+    }
+}
+
 impl OpenWeb {
     /// Where each service listens.
     pub(super) fn local(&self) -> impl Iterator<Item = (String, SocketAddr)> + '_ {
         self.listening.local()
     }
 
-    /// Serves until the token falls, then for as long as running requests need and the policy allows.
-    pub(super) async fn run(self, house: Arc<dyn Services>, token: CancellationToken) {
-        self.listening.run(house, self.times, token).await;
+    /// Serves until it is ended or the token falls, then for as long as running requests need and the policy allows.
+    pub(super) fn start(self, shared: &Arc<Shared>, token: &CancellationToken) -> RunningWeb {
+        let Self { listening, times } = self;
+        let bench = Arc::new(Bench::new(Arc::clone(shared), shared.snapshot()));
+        let token = token.child_token();
+        let house: Arc<dyn Services> = Arc::clone(&bench) as _;
+        shared.webs.spawn(listening.run(house, times, token.clone()));
+        RunningWeb { bench, times, token }
     }
 }

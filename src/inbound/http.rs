@@ -45,6 +45,11 @@ impl Http {
         Self { users, transparent }
     }
 
+    /// Takes over the users of another; whether both ask for a login.
+    pub(super) fn take_users(&self, other: &Self) -> bool {
+        Users::take_over(self.users.as_ref(), other.users.as_ref())
+    }
+
     /// Serves one connection up to its tunnel, or to its end.
     pub(super) async fn accept(
         &self,
@@ -82,9 +87,11 @@ impl Http {
                     return Ok(Accepted::Served);
                 }
                 After::Tunnel(early) => {
-                    // The flow behind the pipe is metered and bounded by the sink; this is only the joint.
+                    // The flow behind the pipe is metered, bounded and ended by the sink; this is only the joint. Closing
+                    // the door does not end it: who is inside stays.
                     let limits = Limits { idle: None, uplink_only: JOINT, downlink_only: common.idle };
-                    relay(boxed(io, held), boxed(near, early), limits, &Meter::default(), token).await;
+                    let never = CancellationToken::new();
+                    relay(boxed(io, held), boxed(near, early), limits, &Meter::default(), &never).await;
                     return Ok(Accepted::Served);
                 }
             }

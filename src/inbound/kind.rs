@@ -51,6 +51,17 @@ impl Kind {
         }
     }
 
+    /// Takes over the users of another of the same kind; whether both ask for a login.
+    #[must_use]
+    pub fn take_users(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Http(own), Self::Http(other)) => own.take_users(other),
+            (Self::Mixed(own), Self::Mixed(other)) => own.take_users(other),
+            (Self::Socks(own), Self::Socks(other)) => own.take_users(other),
+            _ => false,
+        }
+    }
+
     /// Serves one client of a shared UDP socket.
     ///
     /// # Errors

@@ -27,6 +27,11 @@ impl Mixed {
         Self { socks, http }
     }
 
+    /// Takes over the users of another; whether both ask for a login.
+    pub(super) fn take_users(&self, other: &Self) -> bool {
+        self.socks.take_users(&other.socks) && self.http.take_users(&other.http)
+    }
+
     /// Serves one connection by the protocol it begins with.
     pub(super) async fn accept(
         &self,

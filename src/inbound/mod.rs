@@ -6,10 +6,12 @@
 
 mod association;
 mod dokodemo;
+mod host;
 mod http;
 mod kind;
 mod listen;
 mod mixed;
+mod place;
 mod socks;
 #[cfg(test)]
 mod testing;
@@ -20,10 +22,12 @@ mod visit;
 
 pub use association::Relay;
 pub use dokodemo::Dokodemo;
+pub use host::{Host, Inbound, Original};
 pub use http::Http;
 pub use kind::Kind;
-pub use listen::{Inbound, ListenError, Listening, Original, Place};
+pub use listen::Listener;
 pub use mixed::Mixed;
+pub use place::{ListenError, Place};
 pub use socks::Socks;
 #[cfg(unix)]
 pub use unix::UnixPlace;

@@ -28,6 +28,11 @@ impl Socks {
         Self { users, udp }
     }
 
+    /// Takes over the users of another; whether both ask for a login.
+    pub(super) fn take_users(&self, other: &Self) -> bool {
+        Users::take_over(self.users.as_ref(), other.users.as_ref())
+    }
+
     /// Runs the handshake and grants what was asked for.
     pub(super) async fn accept(
         &self,

@@ -33,6 +33,24 @@ pub enum UnixPlace {
 /// Longest path of a Unix socket address on Linux, its first byte being the zero that makes it abstract.
 const PATH: usize = 107;
 
+impl UnixPlace {
+    /// Whether a socket there is a socket here.
+    pub(super) fn is_where(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { path, .. }, Self::File { path: other, .. }) => path == other,
+            (one, other) => one == other,
+        }
+    }
+
+    /// Gives the file of an open socket its permissions.
+    pub(super) fn settle(&self) -> io::Result<()> {
+        match self {
+            Self::File { path, mode: Some(mode) } => std::fs::set_permissions(path, PermissionsExt::from_mode(*mode)),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for UnixPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -55,7 +73,7 @@ type Identity = (u64, u64);
 /// Opens a place. A file that an earlier process left is replaced; one that somebody still listens at is not.
 pub(super) fn listen(place: &UnixPlace) -> io::Result<Listener> {
     match place {
-        UnixPlace::File { path, mode } => {
+        UnixPlace::File { path, .. } => {
             let inner = match UnixListener::bind(path) {
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
                     std::fs::remove_file(path)?;
@@ -63,9 +81,7 @@ pub(super) fn listen(place: &UnixPlace) -> io::Result<Listener> {
                 }
                 other => other?,
             };
-            if let Some(mode) = mode {
-                std::fs::set_permissions(path, PermissionsExt::from_mode(*mode))?;
-            }
+            place.settle()?;
             let file = identity(path).map(|identity| (path.clone(), identity));
             Ok(Listener { inner, file })
         }

@@ -22,6 +22,13 @@ impl Users {
         self.0.store(Arc::new(logins));
     }
 
+    /// Takes over the table of another; whether there was one to take and a place to put it.
+    pub(super) fn take_over(own: Option<&Self>, other: Option<&Self>) -> bool {
+        let Some((own, other)) = own.zip(other) else { return false };
+        own.0.store(other.now());
+        true
+    }
+
     /// The table as it is now.
     #[must_use]
     pub fn now(&self) -> Arc<Logins> {

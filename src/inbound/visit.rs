@@ -15,7 +15,7 @@ use crate::transport::AcceptError;
 use crate::wire::WireError;
 
 /// What all kinds of inbound have in common.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
     /// Tag of the inbound.
     pub tag: Tag,

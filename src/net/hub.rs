@@ -73,20 +73,42 @@ const PATIENCE: u32 = 1024;
 /// Clients before ended ones are looked for the first time.
 const SWEEP: usize = 64;
 
-/// Receives until the token falls or the socket breaks, and gives every new client to `take`, which must not block.
+/// How long a shared socket is served.
+#[derive(Debug, Clone, Default)]
+pub struct Hours {
+    /// From here on nobody new is taken; those who are inside stay.
+    pub closing: CancellationToken,
+    /// From here on nobody is served.
+    pub over: CancellationToken,
+}
+
+/// Receives until its hours are over, all who stayed after closing have gone, or the socket breaks; gives every new client
+/// to `take`, which must not block.
 ///
 /// # Errors
 /// When the socket breaks.
-pub async fn share(socket: Arc<Datagrams>, token: &CancellationToken, mut take: impl FnMut(Session)) -> io::Result<()> {
+pub async fn share(socket: Arc<Datagrams>, hours: &Hours, mut take: impl FnMut(Session)) -> io::Result<()> {
     let mut clients: HashMap<SocketAddr, mpsc::Sender<Bytes>> = HashMap::new();
     let mut sweep_at = SWEEP;
     let mut turned_away = 0u32;
-    let mut cancelled = pin!(token.cancelled());
+    let mut closing = pin!(hours.closing.cancelled());
+    let mut over = pin!(hours.over.cancelled());
+    let mut open = true;
     let mut buf = BytesMut::new();
     loop {
+        if !open {
+            clients.retain(|_, queue| !queue.is_closed());
+            if clients.is_empty() {
+                return Ok(());
+            }
+        }
         let from = tokio::select! {
             biased;
-            () = &mut cancelled => return Ok(()),
+            () = &mut over => return Ok(()),
+            () = &mut closing, if open => {
+                open = false;
+                continue;
+            }
             from = poll_fn(|cx| socket.poll_recv(cx, &mut buf)) => from?,
         };
         let datagram = buf.split().freeze();
@@ -98,6 +120,9 @@ pub async fn share(socket: Arc<Datagrams>, token: &CancellationToken, mut take: 
                 Ok(()) | Err(TrySendError::Full(_)) => continue,
             },
         };
+        if !open {
+            continue;
+        }
         let full = clients.len() >= CLIENTS;
         if clients.len() >= sweep_at && (!full || turned_away.is_multiple_of(PATIENCE)) {
             clients.retain(|_, queue| !queue.is_closed());
@@ -135,10 +160,10 @@ mod tests {
     async fn every_client_has_its_own_session() {
         let socket = Arc::new(Datagrams::bind(([127, 0, 0, 1], 0).into(), &SocketOptions::default()).unwrap());
         let hub = socket.local().unwrap();
-        let token = CancellationToken::new();
+        let hours = Hours::default();
         let (sender, mut sessions) = mpsc::unbounded_channel();
-        let (sharing, stop) = (Arc::clone(&socket), token.clone());
-        let task = tokio::spawn(async move { share(sharing, &stop, |new| sender.send(new).unwrap()).await });
+        let (sharing, until) = (Arc::clone(&socket), hours.clone());
+        let task = tokio::spawn(async move { share(sharing, &until, |new| sender.send(new).unwrap()).await });
 
         let a = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let b = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -159,10 +184,26 @@ mod tests {
         let mut again = sessions.recv().await.unwrap();
         assert_eq!(recv(&mut again).await, b"a3");
 
-        token.cancel();
+        // After closing those who are inside are served, and nobody else.
+        hours.closing.cancel();
+        tokio::task::yield_now().await;
+        UdpSocket::bind("127.0.0.1:0").await.unwrap().send_to(b"c1", hub).await.unwrap();
+        a.send_to(b"a4", hub).await.unwrap();
+        assert_eq!(recv(&mut again).await, b"a4");
+        assert!(sessions.try_recv().is_err());
+
+        hours.over.cancel();
         task.await.unwrap().unwrap();
         let mut buf = BytesMut::new();
         let end = poll_fn(|cx| again.poll_recv(cx, &mut buf)).await.unwrap_err();
         assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[tokio::test]
+    async fn a_closed_socket_goes_with_its_last_client() {
+        let socket = Arc::new(Datagrams::bind(([127, 0, 0, 1], 0).into(), &SocketOptions::default()).unwrap());
+        let hours = Hours::default();
+        hours.closing.cancel();
+        share(socket, &hours, |_| {}).await.unwrap();
     }
 }

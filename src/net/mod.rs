@@ -20,7 +20,7 @@ mod way;
 pub use drive::{Bounds, DriveError, drive};
 pub use ending::poll_end;
 pub use families::Families;
-pub use hub::{Session, share};
+pub use hub::{Hours, Session, share};
 pub use prefixed::{Prefixed, boxed};
 pub use relay::{Limits, Relayed, relay};
 pub use socket::{KeepAlive, SocketOptions, original_destination};

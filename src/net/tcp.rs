@@ -79,7 +79,8 @@ impl Accept for UnixListener {
 
 /// Accepts until the token falls and gives every connection to `take`, which must not block. When files or memory run out,
 /// or the socket only fails, it waits, longer each time up to a second, and goes on as soon as it can: an accept loop
-/// neither spins nor ends.
+/// neither spins nor ends. Whom the kernel had let in already when the token fell is taken too; closing the socket would
+/// reset them, though another listener may have the address by then.
 pub async fn accept_all<L: Accept>(
     mut listener: L,
     token: &CancellationToken,
@@ -91,7 +92,7 @@ pub async fn accept_all<L: Accept>(
     loop {
         let accepted = tokio::select! {
             biased;
-            () = &mut cancelled => return,
+            () = &mut cancelled => break,
             accepted = poll_fn(|cx| listener.poll_accept(cx)) => accepted,
         };
         match accepted {
@@ -114,6 +115,9 @@ pub async fn accept_all<L: Accept>(
                 pause = (pause * 2).min(LAST_PAUSE);
             }
         }
+    }
+    while let Poll::Ready(Ok((connection, from))) = poll_fn(|cx| Poll::Ready(listener.poll_accept(cx))).await {
+        take(connection, from);
     }
 }
 

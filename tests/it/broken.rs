@@ -175,7 +175,7 @@ fn digest(bytes: Vec<u8>, format: Format) {
     let shown = etemenanki::frontend::render(&loaded.sources, &loaded.problems, etemenanki::frontend::Colour::Plain);
     assert!(loaded.failed() <= !shown.is_empty(), "what is refused is told");
     if let Some(config) = config {
-        let _ = Engine::new(&config);
+        let _ = Engine::prepare(config);
     }
 }
 

@@ -7,6 +7,7 @@ use super::super::shared::Shared;
 use super::*;
 use crate::addr::{Network, PortSet};
 use crate::model::check::link;
+use crate::model::config::Config;
 use crate::model::draft::Draft;
 use crate::model::name::Name;
 use crate::model::outbound::{Outbound, OutboundKind};
@@ -29,7 +30,7 @@ impl Packets for Client {
 }
 
 /// Two outbounds that swallow everything; port 9 goes to the second.
-fn house() -> House {
+fn config() -> Config {
     let hole = |tag: &str| Outbound {
         at: Spot::default(),
         tag: tag.into(),
@@ -48,15 +49,21 @@ fn house() -> House {
         to: To::Outbound(Name::new("b")),
         when: When { port: Some(PortSet::one(9)), ..When::default() },
     });
-    let config = link(&draft, Dialect::Json).config.unwrap();
-    House::now(&Arc::new(Shared::new(build(&config).unwrap().snapshot)))
+    link(&draft, Dialect::Json).config.unwrap()
+}
+
+fn house() -> (House, Arc<Lease>) {
+    let shared = Arc::new(Shared::new(build(&config(), None).unwrap().snapshot));
+    let lease = Lease::under(&shared.end);
+    (House::now(&shared, &lease), lease)
 }
 
 fn association() -> (Association, mpsc::UnboundedSender<Target>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let any = ([127, 0, 0, 1], 1).into();
     let flow = Flow::new("in".into(), Network::Udp, any, any, "10.0.0.1:1".parse().unwrap());
-    (Association::new(house(), flow, Box::new(Client(receiver))), sender)
+    let (house, lease) = house();
+    (Association::new(house, lease, flow, Box::new(Client(receiver))), sender)
 }
 
 fn target(text: &str) -> Target {
@@ -106,13 +113,13 @@ async fn silence_and_the_token_end_it() {
         let (sender, receiver) = mpsc::unbounded_channel();
         let any = ([127, 0, 0, 1], 1).into();
         let flow = Flow::new("in".into(), Network::Udp, any, any, target("10.0.0.1:1"));
-        let end = CancellationToken::new();
+        let (house, lease) = house();
         let begun = Instant::now();
         sender.send(target("10.0.0.1:1")).unwrap();
         if cancel {
-            end.cancel();
+            lease.end();
         }
-        run(house(), flow, Box::new(Client(receiver)), &end).await;
+        run(house, flow, Box::new(Client(receiver)), &lease).await;
         assert_eq!(begun.elapsed().as_secs(), if cancel { 0 } else { 300 });
     }
 }

@@ -1,18 +1,24 @@
 #![allow(clippy::unwrap_used)]
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UdpSocket;
-use tokio::task::JoinHandle;
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::addr::Host;
+use crate::addr::Host as Name;
 use crate::flow::{recv, send};
 use crate::inbound::association::Relay;
 use crate::inbound::dokodemo::Dokodemo;
+use crate::inbound::host::Original;
 use crate::inbound::http::Http;
+use crate::inbound::kind::Kind;
 use crate::inbound::mixed::Mixed;
 use crate::inbound::socks::Socks;
 use crate::inbound::testing::{Flows, common, sink, until};
+#[cfg(unix)]
+use crate::inbound::unix::UnixPlace;
+use crate::transport::Acceptor;
 
 fn start(kind: Kind, places: Vec<Place>) -> Started {
     start_with(kind, places, Acceptor::raw())
@@ -29,12 +35,16 @@ fn start_with(kind: Kind, places: Vec<Place>, acceptor: Acceptor) -> Started {
         original: Original::Unknown,
         acceptor,
     };
-    let listening = Arc::new(inbound).listen().unwrap();
-    let local = listening.local().unwrap();
+    let listeners: Vec<_> = inbound.places.iter().map(|place| Listener::open(&inbound, place).unwrap()).collect();
+    let local = listeners.iter().filter_map(Listener::local).collect();
     let (sink, flows) = sink();
-    let token = CancellationToken::new();
-    let task = tokio::spawn(listening.run(sink, token.clone()));
-    (local, flows, token, task)
+    let closing = CancellationToken::new();
+    let host = Host { inbound: Arc::new(inbound), sink, closing: closing.clone() };
+    let host = Arc::new(ArcSwap::from_pointee(host));
+    let hours = Hours { closing: closing.clone(), over: closing.clone() };
+    let mut loops = JoinSet::new();
+    listeners.into_iter().for_each(|listener| _ = loops.spawn(listener.run(Arc::clone(&host), hours.clone())));
+    (local, flows, closing, tokio::spawn(async move { while loops.join_next().await.is_some() {} }))
 }
 
 fn tcp() -> Place {
@@ -65,7 +75,7 @@ async fn socks_and_http_share_a_port() {
 
 #[tokio::test]
 async fn a_door_leads_streams_and_datagrams_to_its_target() {
-    let door = Dokodemo { host: Host::parse("a.example").ok(), port: Some(53), ..Dokodemo::default() };
+    let door = Dokodemo { host: Name::parse("a.example").ok(), port: Some(53), ..Dokodemo::default() };
     let (at, mut flows, ..) = start(Kind::Dokodemo(door), vec![tcp(), Place::Udp(([127, 0, 0, 1], 0).into())]);
     let mut stream = TcpStream::connect(at[0]).await.unwrap();
     let (flow, mut io, _held) = flows.stream().await;
@@ -112,7 +122,7 @@ async fn a_place_that_is_taken_is_named() {
         original: Original::Unknown,
         acceptor: Acceptor::raw(),
     };
-    let error = Arc::new(inbound).listen().unwrap_err();
+    let error = Listener::open(&inbound, &inbound.places[1]).unwrap_err();
     assert!(error.to_string().starts_with(&format!("cannot listen on udp {taken}: ")), "{error}");
     drop(holder);
 }
@@ -129,7 +139,7 @@ async fn tls_is_taken_off_first() {
     let (at, mut flows, ..) = start_with(Kind::Http(Http::new(None, false)), vec![tcp()], acceptor);
     let options = ClientOptions { roots: vec![chain], no_system_roots: true, ..ClientOptions::default() };
     let client = crate::tls::Client::new(&crypto, &options).unwrap();
-    let name = Host::parse("a.example").unwrap();
+    let name = Name::parse("a.example").unwrap();
     let mut io = client.connect(TcpStream::connect(at[0]).await.unwrap(), &name).await.unwrap();
     io.write_all(b"CONNECT b.example:443 HTTP/1.1\r\n\r\n").await.unwrap();
     io.flush().await.unwrap();

@@ -1,0 +1,109 @@
+//! Whoever receives the visitors of a listener: one task for each of them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use super::kind::Kind;
+use super::place::Place;
+use super::visit::{Accepted, Common, Fault, Visitor};
+use crate::flow::{Sink, Stream};
+use crate::net::{Session, SocketOptions, original_destination};
+use crate::transport::Acceptor;
+
+/// One inbound, ready to listen.
+#[derive(Debug)]
+pub struct Inbound {
+    /// Tag, level and limits.
+    pub common: Common,
+    /// The protocol.
+    pub kind: Kind,
+    /// Where to listen.
+    pub places: Vec<Place>,
+    /// Options of the sockets.
+    pub options: SocketOptions,
+    /// How redirected connections tell where they were headed.
+    pub original: Original,
+    /// What was put around the bytes of a connection, to be taken off first.
+    pub acceptor: Acceptor,
+}
+
+/// How redirected connections tell where they were headed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Original {
+    /// Nobody asks.
+    #[default]
+    Unknown,
+    /// The firewall remembers (REDIRECT).
+    Redirect,
+    /// The local address is where they were headed (TPROXY).
+    Transparent,
+}
+
+impl Inbound {
+    fn original(&self, stream: &TcpStream, local: SocketAddr) -> Option<SocketAddr> {
+        match self.original {
+            Original::Unknown => None,
+            Original::Transparent => Some(local),
+            // The kernel names the local address for connections that nobody redirected; following that leads in a ring.
+            Original::Redirect => original_destination(stream).ok().filter(|original| *original != local),
+        }
+    }
+}
+
+/// An inbound at work: its settings, and where it delivers. A reload puts another in its place; visitors stay with theirs.
+pub struct Host {
+    /// The settings.
+    pub inbound: Arc<Inbound>,
+    /// Where flows go.
+    pub sink: Arc<dyn Sink>,
+    /// Once it falls, a kept HTTP connection gets no further request.
+    pub closing: CancellationToken,
+}
+
+impl Host {
+    pub(super) fn tcp(self: Arc<Self>, stream: TcpStream, source: SocketAddr, known: Option<SocketAddr>) {
+        // A connection that is gone already has no local address.
+        let Some(local) = known.or_else(|| stream.local_addr().ok()) else { return };
+        let local = SocketAddr::new(local.ip().to_canonical(), local.port());
+        let original = self.inbound.original(&stream, local);
+        self.visit(stream, Visitor { source, local, original });
+    }
+
+    pub(super) fn visit<S: Stream + 'static>(self: Arc<Self>, io: S, visitor: Visitor) {
+        tokio::spawn(async move {
+            // Boxed, so that a flow that runs for hours does not keep the room its handshake needed.
+            let visit = Box::pin(self.accept(io, &visitor));
+            let accepted = visit.await;
+            self.deliver(accepted, visitor.source).await;
+        });
+    }
+
+    pub(super) fn datagrams(self: Arc<Self>, session: Session) {
+        let source = session.client();
+        let Ok(local) = session.local() else { return };
+        let visitor = Visitor { source, local, original: None };
+        let accepted = self.inbound.kind.accept_datagrams(&self.inbound.common, &visitor, session);
+        tokio::spawn(async move { self.deliver(accepted, source).await });
+    }
+
+    /// Takes off what was put around the bytes, then serves the protocol within.
+    async fn accept<S: Stream + 'static>(&self, io: S, visitor: &Visitor) -> Result<Accepted, Fault> {
+        let Inbound { common, kind, acceptor, .. } = &*self.inbound;
+        let io = acceptor.accept(io, common.handshake).await?;
+        kind.accept(common, visitor, io, &self.sink, &self.closing).await
+    }
+
+    async fn deliver(&self, accepted: Result<Accepted, Fault>, source: SocketAddr) {
+        match accepted {
+            Ok(Accepted::Stream(flow, io)) => self.sink.stream(flow, io).await,
+            Ok(Accepted::Packets(flow, io)) => self.sink.packets(flow, io).await,
+            Ok(Accepted::Served) => {}
+            Err(fault) => {
+                tracing::debug!(inbound = %self.inbound.common.tag, %source, %fault, "a visit came to nothing")
+            }
+        }
+    }
+}

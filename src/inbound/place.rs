@@ -1,0 +1,71 @@
+//! Where an inbound listens.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+#[cfg(unix)]
+use super::unix::UnixPlace;
+
+/// A place to listen at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A TCP port.
+    Tcp(SocketAddr),
+    /// A UDP port.
+    Udp(SocketAddr),
+    /// A Unix socket.
+    #[cfg(unix)]
+    Unix(UnixPlace),
+}
+
+/// A place could not be listened at.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {place}: {source}")]
+pub struct ListenError {
+    /// Where.
+    pub place: Place,
+    /// Why.
+    pub source: io::Error,
+}
+
+impl Place {
+    /// Whether the system chooses the port, so that it is another each time.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        matches!(self, Self::Tcp(at) | Self::Udp(at) if at.port() == 0)
+    }
+
+    /// Whether a socket there is a socket here: the permissions of a file can be changed without another.
+    #[must_use]
+    pub fn is_where(&self, other: &Self) -> bool {
+        match (self, other) {
+            #[cfg(unix)]
+            (Self::Unix(one), Self::Unix(other)) => one.is_where(other),
+            (one, other) => one == other,
+        }
+    }
+
+    /// Makes the socket of a place that is where this is into what it would be had it been opened for this.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn settle(&self, was: &Self) -> io::Result<()> {
+        match self {
+            #[cfg(unix)]
+            Self::Unix(place) if self != was => place.settle(),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(at) => write!(f, "tcp {at}"),
+            Self::Udp(at) => write!(f, "udp {at}"),
+            #[cfg(unix)]
+            Self::Unix(place) => write!(f, "unix {place}"),
+        }
+    }
+}
