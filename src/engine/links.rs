@@ -41,8 +41,11 @@ pub(super) struct Link {
     presence: Option<Presence>,
 }
 
+/// A way that is open, in which balancers' members it runs, and how long it may.
+type Opened = (BoxPackets, Option<Presence>, Expiry);
+
 enum State {
-    Opening(BoxFuture<'static, Result<(BoxPackets, Option<Presence>, Expiry), DialError>>),
+    Opening(BoxFuture<'static, Result<Opened, DialError>>),
     Open(BoxPackets, Expiry),
 }
 

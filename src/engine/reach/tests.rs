@@ -9,6 +9,7 @@ use tokio::time::sleep;
 
 use super::super::build::build;
 use super::super::choose::head;
+use super::super::life::Lease;
 use super::super::shared::Shared;
 use super::*;
 use crate::addr::Network;
@@ -52,7 +53,7 @@ fn scene(balancers: Value) -> Scene {
     let source = Source { name: "test.json".into(), bytes: config.to_string().into(), format: Some(Format::Json) };
     let mut loaded = load(vec![source], &Options { strict: false, env: &|_| None });
     let config = loaded.link().unwrap_or_else(|| panic!("{:?}", loaded.problems));
-    let shared = Arc::new(Shared::new(build(&config).unwrap().snapshot));
+    let shared = Arc::new(Shared::new(build(&config, None).unwrap().snapshot));
     let (dialed, saw) = (Arc::default(), Arc::<Mutex<Vec<_>>>::default());
     for group in &shared.snapshot().groups {
         let (tag, heard) = (group.balancer.tag().to_string(), Arc::clone(&saw));
@@ -61,7 +62,7 @@ fn scene(balancers: Value) -> Scene {
     }
     let any = ([127, 0, 0, 1], 1).into();
     let flow = Flow::new("in".into(), Network::Tcp, any, any, "a.example:80".parse().unwrap());
-    Scene { house: House::now(&shared), flow, does: HashMap::new(), dialed, saw }
+    Scene { house: House::now(&shared, &Lease::under(&shared.end)), flow, does: HashMap::new(), dialed, saw }
 }
 
 /// A pool of m0 to m3 by list order.
