@@ -117,7 +117,7 @@ impl Keeper {
     }
 
     /// Whether every balancer with guards keeps somebody without the member (O24).
-    fn can_spare(&self, subject: usize) -> bool {
+    pub(super) fn can_spare(&self, subject: usize) -> bool {
         self.places[subject].iter().all(|&(group, _)| {
             let setup = &self.setup.groups[group];
             let other =

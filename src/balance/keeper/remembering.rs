@@ -69,6 +69,12 @@ impl Keeper {
                 self.recall_group(group, known, now);
             }
         }
+        // Those that stayed may all be ejected, while those that worked are gone (O24).
+        for subject in 0..self.health.len() {
+            if self.ejected(subject) && !self.can_spare(subject) {
+                self.health[subject].guard.back();
+            }
+        }
     }
 
     fn recall_group(&mut self, group: usize, known: &GroupMemory, now: Moment) {

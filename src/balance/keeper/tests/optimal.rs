@@ -246,6 +246,17 @@ fn o18_lines_show_every_term_and_both_scores() {
 }
 
 #[test]
+fn trap_22_a_busy_line_lowers_all_scores_and_moves_nobody() {
+    let slow = |bytes| vec![done(bytes, 1.0), done(bytes / 10, 1.0), done(bytes, 1.0)];
+    let mut world = World::new(plain(&[100; 2], 1), script(vec![slow(1000), slow(3000)]));
+    for round in 0..3 {
+        world.until(610 * SECOND * (round + 1));
+        assert_eq!(world.serving(), Some(1), "only results of the same round are compared");
+    }
+    assert_eq!(world.count("(was b score=30000): highest score"), 1);
+}
+
+#[test]
 fn trap_23_a_round_during_which_the_machine_slept_is_discarded() {
     let mut world = World::new(plain(&[100, 100], 1), always(vec![done(10, 1.0), done(20, 1.0)]));
     world.until(601 * SECOND + SECOND / 2);

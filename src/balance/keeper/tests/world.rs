@@ -135,10 +135,13 @@ impl World {
 
     /// Lets time pass until this moment.
     pub fn until(&mut self, end: Duration) {
+        let mut turns = 0;
         loop {
             let wake = self.keeper.next_wake().map(|at| at.max(self.now));
             let done = self.ends.first_key_value().map(|((at, _), _)| *at);
             let Some(next) = [wake, done].into_iter().flatten().min().filter(|at| *at <= end) else { break };
+            turns = if next == self.now { turns + 1 } else { 0 };
+            assert!(turns < 10_000, "the keeper spins at {next:?}: {:?}", self.lines());
             self.now = next;
             let mut acts = Vec::new();
             if done == Some(next) {
