@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::{Exit, House, eventually, exit_of, serve_each};
+use crate::support::{Exit, House, eventually, exit_of, line, serve_each, tunnel};
 
 /// Exits a, b, c behind one balancer, and one outside of it that is the default; `pool` holds the balancer's other keys.
 async fn group(pool: Value) -> (House, Vec<Exit>) {
@@ -144,4 +144,34 @@ async fn relay_or_name(source: std::net::SocketAddr, other: std::net::SocketAddr
         }
     })
     .await
+}
+
+#[tokio::test]
+async fn hrw_keeps_what_is_alike_together_by_what_the_request_says() {
+    let exits = [Exit::start("a").await, Exit::start("b").await, Exit::start("c").await];
+    let sniffing = json!({ "enabled": true, "destOverride": ["http"], "routeOnly": true });
+    let house = House::start(&json!({
+        "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1", "sniffing": sniffing }],
+        "outbounds": [exits[0].outbound("m-a"), exits[1].outbound("m-b"), exits[2].outbound("m-c")],
+        "routing": {
+            "balancers": [{ "tag": "pool", "selector": ["m-"], "strategy": {
+                "type": "hrw", "settings": { "hashKey": ["$http_x_user_id"] }
+            } }],
+            "rules": [{ "network": "tcp", "balancerTag": "pool" }]
+        }
+    }));
+    let mut homes = BTreeSet::new();
+    for user in 0..12 {
+        let mut seen = BTreeSet::new();
+        for site in ["one.example.com", "two.example.com", "three.example.com"] {
+            let mut stream = tunnel(house.at("in"), &format!("{site}:80")).await;
+            let head = format!("GET /{site} HTTP/1.1\r\nHost: {site}\r\nX-User-Id: u{user}\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            seen.insert(line(&mut stream).await);
+        }
+        assert_eq!(seen.len(), 1, "user {user}: {seen:?}");
+        homes.extend(seen);
+    }
+    assert_eq!(homes.len(), 3, "twelve users over three members: {homes:?}");
+    house.stop().await;
 }

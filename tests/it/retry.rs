@@ -146,6 +146,56 @@ async fn a_flow_is_counted_behind_a_loopback() {
 }
 
 #[tokio::test]
+async fn an_association_is_counted_behind_a_loopback() {
+    let house = House::start(&json!({
+        "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1", "settings": { "udp": true } }],
+        "outbounds": [
+            { "tag": "again", "protocol": "loopback", "settings": { "inboundTag": "back" } },
+            { "tag": "m-a", "protocol": "freedom" }
+        ],
+        "routing": {
+            "balancers": [{ "tag": "pool", "selector": ["m-"] }],
+            "rules": [{ "inboundTag": ["back"], "balancerTag": "pool" }]
+        }
+    }));
+    let pool = house.balancers[0].clone();
+    let (control, relay) = association(house.at("in")).await;
+    let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let server = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    client.send_to(&wrapped(server.local_addr().unwrap(), b"ask"), relay).await.unwrap();
+    let mut room = [0; 64];
+    let (_, way) = timeout(Duration::from_secs(10), server.recv_from(&mut room)).await.expect("it comes").unwrap();
+    server.send_to(b"answer", way).await.unwrap();
+    let (len, _) = timeout(Duration::from_secs(10), client.recv_from(&mut room)).await.expect("it comes").unwrap();
+    assert!(room[..len].ends_with(b"answer"));
+    assert_eq!(pool.counted(0), (1, 1));
+    drop(control);
+    assert!(eventually(|| pool.counted(0) == (1, 0)).await);
+    house.stop().await;
+}
+
+/// A ring that only some flows meet, by rules that do not name the way back, loads; such a flow ends.
+#[tokio::test]
+async fn a_balancer_that_leads_to_itself_for_some_flows_ends_them() {
+    let other = Exit::start("other").await;
+    let house = House::start(&json!({
+        "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1" }],
+        "outbounds": [
+            other.outbound("rest"),
+            { "tag": "again", "protocol": "loopback", "settings": { "inboundTag": "back" } }
+        ],
+        "routing": {
+            "balancers": [{ "tag": "pool", "members": ["again"], "guards": true }],
+            "rules": [{ "domain": ["full:round.example"], "balancerTag": "pool" }]
+        }
+    }));
+    assert_eq!(exit_of(house.at("in"), "round.example:80").await, "");
+    assert_eq!(exit_of(house.at("in"), "x.example:80").await, "other");
+    assert_eq!(house.balancers[0].counted(0).1, 0);
+    house.stop().await;
+}
+
+#[tokio::test]
 async fn the_log_says_who_failed_how_and_who_is_next() {
     let (mut gone, good) = (Exit::start("gone").await, Exit::start("good").await);
     gone.die().await;

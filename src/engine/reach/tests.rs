@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::super::build::build;
-use super::super::choose::head;
+use super::super::choose::{Why, head};
 use super::super::life::Lease;
 use super::super::shared::Shared;
 use super::*;
@@ -323,4 +323,26 @@ async fn a_loopback_does_not_multiply_the_tries() {
     assert!(reached.is_err());
     let heard = scene.heard();
     assert_eq!(heard, ["inner 0 refused", "inner 1 refused", "inner 2 refused", "pool 0 refused"]);
+}
+
+#[tokio::test]
+async fn a_flows_line_names_rule_balancers_members_and_why() {
+    let scene = nested(json!({"members": ["m0", "m1"]}));
+    let board = Board {
+        members: vec![State::default(); 2].into(),
+        ranking: [1, 0].into(),
+        why: Some("optimal inner round 3: serving m1 score=200 (was m0 score=100): highest score".into()),
+        ..Board::default()
+    };
+    scene.balancer("inner").publish(board);
+    let level = |tag: &str, member| {
+        let at = scene.house.snapshot.groups.iter().position(|group| group.balancer.tag().as_str() == tag);
+        let id = crate::addr::BalancerId(u32::try_from(at.unwrap()).unwrap());
+        Level { id, member, tried: Tried::NONE, seat: None }
+    };
+    let levels = [level("pool", 0), level("inner", 1)];
+    let why = Why { snapshot: &scene.house.snapshot, because: Because::Rule(1), levels: &levels };
+    let want = "rule rules[1], balancer pool (failover): member inner, balancer inner (failover): serving m1 score=200 \
+                (was m0 score=100): highest score";
+    assert_eq!(why.to_string(), want);
 }
