@@ -42,7 +42,7 @@ pub fn link(draft: &Draft, dialect: Dialect) -> Checked {
     let rules = linker.rules();
     let default = linker.default();
     linker.problems.extend(rings::report(draft, &balancers, &rules, default.as_ref()));
-    let http_services = httplink::link(&draft.http_services, &mut linker.problems);
+    let http_services = httplink::link(&draft.http_services, &draft.balancers, &mut linker.problems);
     built::report(draft, &mut linker.problems);
     let problems = linker.problems;
     let failed = problems.iter().any(|p| p.severity == Severity::Error);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::balancer::Balancer;
 use super::hashkey::HashKey;
 use super::httpservice::{HttpHealth, HttpServer, HttpService, ServerUrl};
 use super::inbound::Listen;
@@ -46,11 +47,20 @@ pub enum ServerTo {
 }
 
 /// Resolves the names of services and tells what does not fit together.
-pub(super) fn link(services: &[HttpService], problems: &mut Vec<Problem>) -> Vec<LinkedService> {
+pub(super) fn link(
+    services: &[HttpService],
+    balancers: &[Balancer],
+    problems: &mut Vec<Problem>,
+) -> Vec<LinkedService> {
     let mut linker = Linker { services, places: HashMap::new(), problems };
     for (at, service) in services.iter().enumerate() {
         if linker.places.insert(&service.tag, at).is_some() {
             let message = format!("existing tag found: {}: two services cannot share a tag", service.tag);
+            linker.say(&service.place, Severity::Error, Kind::Conflict, message);
+        }
+        // Both are shown in one list, and told what to do by these names.
+        if balancers.iter().any(|balancer| balancer.tag == service.tag) {
+            let message = format!("service tag {} collides with a balancer tag", service.tag);
             linker.say(&service.place, Severity::Error, Kind::Conflict, message);
         }
     }

@@ -24,7 +24,7 @@ use super::answer::{self, Reply};
 use super::backend::{Backend, Line, Sent};
 use super::headers::{self, Client, Outgoing};
 use super::key::Asked;
-use super::status::HttpServices;
+use super::status::{HttpServices, InUse};
 use super::tunnel;
 use crate::addr::Tag;
 use crate::flow::{Blame, DialError, Services, Stage};
@@ -79,9 +79,9 @@ impl Visit {
             headers,
         };
         message.again &= message.body.is_none();
-        let (backend, line, answer) = self.answered(&parts, &mut message).await?;
+        let (given, line, answer) = self.answered(&parts, &mut message).await?;
         let client = upgrade.then_some(client);
-        self.pass_on(&backend, line, answer, client, running)
+        self.pass_on(given, line, answer, client, running)
     }
 
     /// The answer of the first server that takes the request.
@@ -89,17 +89,18 @@ impl Visit {
         &self,
         parts: &Parts,
         message: &mut Message,
-    ) -> Result<(Arc<Backend>, Line, Response<Incoming>), StatusCode> {
+    ) -> Result<(Given, Line, Response<Incoming>), StatusCode> {
         let asked = Asked { parts, source: self.source, local: self.local };
         let (mut tried, mut failed) = (Vec::new(), StatusCode::SERVICE_UNAVAILABLE);
         for _ in 0..MOST {
             let Some(place) = self.services.choose(self.service, asked, &mut tried) else { break };
             let Some(backend) = self.services.backend(place) else { break };
+            let in_use = self.services.enter(place);
             match self.sent(backend, parts, message).await {
                 Ok((line, answer)) => {
                     let (server, status) = (backend.url.as_str(), answer.status().as_u16());
                     tracing::debug!(service = %self.tag(), source = %self.source, server, status, "a request was served");
-                    return Ok((Arc::clone(backend), line, answer));
+                    return Ok((Given { backend: Arc::clone(backend), in_use }, line, answer));
                 }
                 Err(Failed::Unsent(error)) => {
                     tracing::debug!(server = backend.url.as_str(), %error, "a request did not reach its server");
@@ -151,7 +152,7 @@ impl Visit {
 
     fn pass_on(
         &self,
-        backend: &Arc<Backend>,
+        given: Given,
         line: Line,
         mut answer: Response<Incoming>,
         client: Option<OnUpgrade>,
@@ -165,14 +166,15 @@ impl Visit {
         head.extensions.clear();
         match (server, client) {
             (None, _) => {
-                backend.keep(line.sender);
-                Ok(Response::from_parts(head, Counted { body, _running: running }.boxed()))
+                given.backend.keep(line.sender);
+                let counted = (running, given.in_use);
+                Ok(Response::from_parts(head, Counted { body, _counted: counted }.boxed()))
             }
             (Some(server), Some(client)) => {
                 let end = self.end.clone();
                 tokio::spawn(async move {
                     let _ = end.run_until_cancelled(tunnel::run(client, server)).await;
-                    drop(running);
+                    drop((running, given));
                 });
                 Ok(Response::from_parts(head, nothing()))
             }
@@ -180,6 +182,12 @@ impl Visit {
             (Some(_), None) => Err(StatusCode::BAD_GATEWAY),
         }
     }
+}
+
+/// The server that a request was given to.
+struct Given {
+    backend: Arc<Backend>,
+    in_use: InUse,
 }
 
 /// A request on its way, as far as it has not left.
@@ -245,7 +253,7 @@ fn timed_out(error: &hyper::Error) -> bool {
 /// The body of an answer, which runs until it has gone.
 struct Counted {
     body: Incoming,
-    _running: TaskTrackerToken,
+    _counted: (TaskTrackerToken, InUse),
 }
 
 impl Body for Counted {

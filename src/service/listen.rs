@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -93,7 +94,7 @@ impl Listening {
             };
             let (connections, token, end) = (connections.clone(), token.clone(), end.clone());
             open.spawn(async move {
-                let take = |stream: TcpStream, source| {
+                let mut take = |stream: TcpStream, source| {
                     let Ok(local) = stream.local_addr() else { return };
                     let visit = Visit { source, client: source.ip().into(), local: canonical(local), ..visit.clone() };
                     let (token, end) = (token.clone(), end.clone());
@@ -104,7 +105,11 @@ impl Listening {
                         }
                     });
                 };
-                tcp::accept_all(door, &token, take).await;
+                tcp::accept_all(Lent(&door), &token, &mut take).await;
+                // Whoever came before the door closes has seen it open.
+                while let Some(Ok((stream, source))) = Lent(&door).waiting() {
+                    take(stream, source);
+                }
             });
         }
         token.cancelled().await;
@@ -120,6 +125,27 @@ impl Listening {
         let _ = timeout(LAST, connections.wait()).await;
         end.cancel();
         connections.wait().await;
+    }
+}
+
+/// A door that is still there when nobody waits at it any more.
+struct Lent<'d>(&'d TcpListener);
+
+impl tcp::Accept for Lent<'_> {
+    type Connection = TcpStream;
+
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        self.0.poll_accept(cx).map_ok(|(stream, from)| (stream, canonical(from)))
+    }
+}
+
+impl Lent<'_> {
+    /// Who has come already.
+    fn waiting(&mut self) -> Option<io::Result<(TcpStream, SocketAddr)>> {
+        match tcp::Accept::poll_accept(self, &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(came) => Some(came),
+            Poll::Pending => None,
+        }
     }
 }
 
@@ -144,9 +170,11 @@ async fn connection(
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let mut io = Idle::new(stream, times.idle.map(|idle| idle + LONGER));
     let mut held = BytesMut::with_capacity(PREFACE.len());
-    let second = tokio::select! {
-        second = timeout(times.handshake, is_second(&mut io, &mut held)) => second??,
-        () = token.cancelled() => return Ok(()),
+    let told = token.run_until_cancelled(timeout(times.handshake, is_second(&mut io, &mut held))).await;
+    let second = match told {
+        Some(second) => second??,
+        // Who was let in is served once, if it asks at once.
+        None => timeout(LAST, is_second(&mut io, &mut held)).await??,
     };
     let io = TokioIo::new(Prefixed::reading(io, held.freeze()));
     let visit = Arc::new(visit);
@@ -159,6 +187,8 @@ async fn connection(
         builder.timer(TokioTimer::new()).keep_alive_interval(times.handshake).max_header_list_size(MOST_HEAD as u32);
         let mut served = pin!(builder.serve_connection(io, serve));
         tokio::select! {
+            // First, so that what was read already counts as begun.
+            biased;
             ended = served.as_mut() => return Ok(ended?),
             () = token.cancelled() => served.as_mut().graceful_shutdown(),
         }
@@ -168,6 +198,8 @@ async fn connection(
         builder.timer(TokioTimer::new()).header_read_timeout(times.handshake).max_header_size(MOST_HEAD);
         let mut served = pin!(builder.serve_connection(io, serve).with_upgrades());
         tokio::select! {
+            // First, so that what was read already counts as begun.
+            biased;
             ended = served.as_mut() => return Ok(ended?),
             () = token.cancelled() => served.as_mut().graceful_shutdown(),
         }
@@ -182,15 +214,15 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Reads until it is clear whether the client speaks HTTP/2.
 async fn is_second(io: &mut Idle<TcpStream>, held: &mut BytesMut) -> io::Result<bool> {
     loop {
-        if io.read_buf(held).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
         let seen = held.len().min(PREFACE.len());
         if held[..seen] != PREFACE[..seen] {
             return Ok(false);
         }
         if seen == PREFACE.len() {
             return Ok(true);
+        }
+        if io.read_buf(held).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
 }

@@ -13,6 +13,7 @@ mod headers;
 mod idle;
 mod key;
 mod listen;
+mod report;
 mod status;
 mod tunnel;
 

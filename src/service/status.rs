@@ -1,8 +1,10 @@
 //! Services and their servers, which of them are up, and which one a request goes to.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::time::Instant;
 
 use super::backend::Backend;
 use super::key::Asked;
@@ -40,9 +42,30 @@ pub(super) struct Server {
     pub(super) to: To,
     /// What keys are hashed with: its address as it is written, or the tag of the service.
     pub(super) name: Box<str>,
-    weight: u32,
-    fenced: bool,
-    up: AtomicBool,
+    pub(super) weight: u32,
+    pub(super) fenced: bool,
+    pub(super) up: AtomicBool,
+    pub(super) count: Count,
+    pub(super) known: Mutex<Known>,
+}
+
+/// What a server was given to do.
+#[derive(Debug, Default)]
+pub(super) struct Count {
+    /// Requests it was sent.
+    pub(super) picks: AtomicU64,
+    /// Those of them that run.
+    pub(super) running: AtomicU64,
+}
+
+/// What was last learnt of a server.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// When it was last looked at, and when it was last found well.
+    pub(super) tried: Option<Instant>,
+    pub(super) well: Option<Instant>,
+    /// Why it was not.
+    pub(super) error: Option<String>,
 }
 
 /// Where the requests of a server go.
@@ -50,6 +73,20 @@ pub(super) struct Server {
 pub(super) enum To {
     Backend(Arc<Backend>),
     Service(usize),
+}
+
+/// A request that a server was given, while it runs.
+#[derive(Debug)]
+pub(super) struct InUse {
+    services: Arc<HttpServices>,
+    place: Place,
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let server = &self.services.all[self.place.service].servers[self.place.server];
+        server.count.running.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A server by its place.
@@ -112,6 +149,14 @@ impl HttpServices {
         }
     }
 
+    /// Counts a request that goes to a server, until what is returned is dropped.
+    pub(super) fn enter(self: &Arc<Self>, place: Place) -> InUse {
+        let count = &self.all[place.service].servers[place.server].count;
+        count.picks.fetch_add(1, Ordering::Relaxed);
+        count.running.fetch_add(1, Ordering::Relaxed);
+        InUse { services: Arc::clone(self), place }
+    }
+
     /// The backend at a place; services have none.
     pub(super) fn backend(&self, place: Place) -> Option<&Arc<Backend>> {
         match &self.all[place.service].servers[place.server].to {
@@ -130,6 +175,7 @@ impl HttpServices {
     fn set(&self, place: Place, up: bool, why: Option<&dyn std::fmt::Display>) {
         let service = &self.all[place.service];
         let server = &service.servers[place.server];
+        server.learn(up, why);
         let before = service.is_up();
         if server.up.swap(up, Ordering::Relaxed) == up {
             return;
@@ -184,11 +230,23 @@ impl Server {
             }
             ServerTo::Service(at) => (To::Service(*at), all[*at].tag.as_str()),
         };
-        Self { to, name: name.into(), weight: linked.weight, fenced: linked.fenced, up: AtomicBool::new(true) }
+        let (weight, fenced) = (linked.weight, linked.fenced);
+        let (count, known) = (Count::default(), Mutex::default());
+        Self { to, name: name.into(), weight, fenced, up: AtomicBool::new(true), count, known }
+    }
+
+    fn learn(&self, up: bool, why: Option<&dyn std::fmt::Display>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Some(Instant::now());
+        known.tried = now;
+        match up {
+            true => known.well = now,
+            false => known.error = why.map(ToString::to_string),
+        }
     }
 
     /// Whether it takes new requests.
-    fn open(&self) -> bool {
+    pub(super) fn open(&self) -> bool {
         self.up.load(Ordering::Relaxed) && !self.fenced
     }
 }

@@ -434,6 +434,22 @@ fn clients_that_misbehave_are_told_so() {
 }
 
 #[test]
+fn a_connection_that_its_server_closed_meanwhile_costs_no_request() {
+    let closing = scripted(|_, mut stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        thread::sleep(Duration::from_millis(10));
+    });
+    let port = free_port();
+    let engine = Engine::toml(&service("web", port, &server(&format!("http://127.0.0.1:{closing}"), "")), &[port]);
+    let mut client = Client::new(port);
+    for n in 0..100 {
+        // Around the moment at which the server closes.
+        thread::sleep(Duration::from_micros(n * 200));
+        assert_eq!(client.user("ann").text(), "ok", "request {n}\n{}", engine.output());
+    }
+}
+
+#[test]
 fn requests_that_run_are_finished_before_the_end() {
     let slow = scripted(|_, mut stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf");
