@@ -42,4 +42,7 @@ pub enum Refusal {
     /// Nothing is measured there.
     #[error("nothing probes the members of balancer {0}: there is nothing to test")]
     NoProbe(Tag),
+    /// A service chooses by the key of each request, and checks its servers by itself.
+    #[error("service {0} takes the orders fence and unfence alone")]
+    Service(Tag),
 }

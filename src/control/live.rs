@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::house::House;
 use super::protocol::{Code, EngineReport, Refused};
 use crate::addr::Tag;
-use crate::balance::{Order, Report};
+use crate::balance::{Order, Refusal, Report};
 use crate::engine::Handle;
 
 /// The engine of this process.
@@ -35,7 +35,14 @@ impl House for Live {
         self.handle.reports()
     }
 
-    async fn order(&self, balancer: &Tag, _: Order) -> Result<(), Refused> {
+    async fn order(&self, balancer: &Tag, order: Order) -> Result<(), Refused> {
+        if let Some(done) = self.handle.order_service(balancer, &order) {
+            return done.map_err(|refusal| {
+                let unknown = matches!(refusal, Refusal::NoMember { .. });
+                let code = if unknown { Code::UnknownMember } else { Code::NothingToTest };
+                Refused::new(code, refusal.to_string())
+            });
+        }
         Err(Refused::new(Code::Stopping, format!("balancer {balancer} takes no orders yet")))
     }
 }

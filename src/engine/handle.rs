@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::shared::Shared;
 use super::snapshot::Snapshot;
 use crate::addr::Tag;
-use crate::balance::{Moment, Report};
+use crate::balance::{Moment, Order, Refusal, Report};
 use crate::model::config::Dest;
 
 /// A running engine. Each call sees the engine of its moment: a reload changes what there is.
@@ -14,7 +14,7 @@ use crate::model::config::Dest;
 pub struct Handle(pub(super) Arc<Shared>);
 
 impl Handle {
-    /// What the balancers know now.
+    /// What the balancers and the HTTP services know now.
     #[must_use]
     pub fn reports(&self) -> Vec<Report> {
         let (snapshot, now) = (self.0.snapshot(), self.now());
@@ -22,7 +22,14 @@ impl Handle {
             let fallback = group.fallback.as_ref().map(|to| snapshot.tag_of(to));
             Report::of(&group.balancer, fallback.as_ref().map(Tag::as_str), now)
         };
-        snapshot.groups.iter().map(report).collect()
+        let services = self.0.web.load_full();
+        let services = services.iter().flat_map(|services| services.reports());
+        snapshot.groups.iter().map(report).chain(services).collect()
+    }
+
+    /// Gives an order to an HTTP service; absent: there is none of that name.
+    pub fn order_service(&self, service: &Tag, order: &Order) -> Option<Result<(), Refusal>> {
+        self.0.web.load_full()?.order(service, order)
     }
 
     fn now(&self) -> Moment {

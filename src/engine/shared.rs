@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::snapshot::Snapshot;
 use crate::probe::Prober;
+use crate::service::HttpServices;
 
 /// What all flows share.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct Shared {
     pub(super) doors: TaskTracker,
     /// Services that run or end.
     pub(super) webs: TaskTracker,
+    /// The HTTP services that run.
+    pub(super) web: ArcSwapOption<HttpServices>,
     /// Every running flow.
     pub(super) flows: TaskTracker,
     /// Ends all flows.
@@ -41,6 +44,7 @@ impl Shared {
             prober: ArcSwapOption::empty(),
             doors: TaskTracker::new(),
             webs: TaskTracker::new(),
+            web: ArcSwapOption::empty(),
             flows: TaskTracker::new(),
             end: CancellationToken::new(),
             ids: AtomicU64::new(1),

@@ -94,6 +94,10 @@ impl OpenWeb {
     /// Serves until it is ended or the token falls, then for as long as running requests need and the policy allows.
     pub(super) fn start(self, shared: &Arc<Shared>, token: &CancellationToken) -> RunningWeb {
         let Self { listening, times } = self;
+        let services = listening.services();
+        if let Some(earlier) = shared.web.swap(Some(Arc::clone(&services))) {
+            services.inherit(&earlier);
+        }
         let bench = Arc::new(Bench::new(Arc::clone(shared), shared.snapshot()));
         let token = token.child_token();
         let house: Arc<dyn Services> = Arc::clone(&bench) as _;

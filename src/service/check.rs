@@ -50,7 +50,10 @@ async fn at_pace(services: &HttpServices, place: Place, backend: &Backend, healt
 /// until it can: its keys go where they would go anyway, only without a dial that fails before.
 async fn when_suspected(services: &HttpServices, place: Place, backend: &Backend, house: &dyn Services) {
     loop {
-        backend.suspected.notified().await;
+        // What was down before a reload has not been suspected since.
+        if services.is_up(place) {
+            backend.suspected.notified().await;
+        }
         loop {
             match backend.reach(house).await {
                 Ok(()) => {

@@ -63,6 +63,12 @@ impl HttpServices {
 }
 
 impl Listening {
+    /// Whose doors these are.
+    #[must_use]
+    pub fn services(&self) -> Arc<HttpServices> {
+        Arc::clone(&self.services)
+    }
+
     /// Where each service listens, by tag; ports that were 0 are known now.
     pub fn local(&self) -> impl Iterator<Item = (String, SocketAddr)> + '_ {
         let tag = |service: &usize| self.services.all[*service].tag.to_string();

@@ -1,4 +1,4 @@
-//! What services show of themselves, in the words of balancers.
+//! What services show of themselves and are told to do, in the words of balancers.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -6,14 +6,36 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-use super::status::{HttpServices, Server, Service};
-use crate::balance::{Life, MemberReport, Report};
+use super::status::{HttpServices, Place, Server, Service};
+use crate::addr::Tag;
+use crate::balance::{Life, MemberReport, Order, Refusal, Report};
 
 impl HttpServices {
     /// One report a service; its members are its servers, and what they carry are requests.
     #[must_use]
     pub fn reports(&self) -> Vec<Report> {
         self.all.iter().map(Service::report).collect()
+    }
+
+    /// Follows an order to the service of this name; absent: there is none.
+    ///
+    /// # Errors
+    /// [`Refusal`] where it cannot be followed; nothing was changed then.
+    pub fn order(&self, tag: &Tag, order: &Order) -> Option<Result<(), Refusal>> {
+        let service = self.all.iter().position(|service| service.tag == *tag)?;
+        let (name, fenced) = match order {
+            Order::Fence(name) => (name, true),
+            Order::Unfence(name) => (name, false),
+            Order::Pin { .. } | Order::Unpin | Order::Test(_) => return Some(Err(Refusal::Service(tag.clone()))),
+        };
+        let servers = &self.all[service].servers;
+        let found = servers.iter().position(|server| *server.name == *name.as_str());
+        let done = found.map(|server| self.fence(Place { service, server }, fenced));
+        Some(done.ok_or_else(|| Refusal::NoMember {
+            balancer: tag.clone(),
+            member: name.clone(),
+            members: servers.iter().map(|server| &*server.name).collect::<Vec<_>>().join(", "),
+        }))
     }
 }
 
@@ -46,7 +68,7 @@ impl Server {
                 (true, None) => Life::Untested,
                 (true, Some(_)) => Life::Up,
             },
-            fenced: self.fenced,
+            fenced: self.fenced.load(Ordering::Relaxed),
             weight: self.weight,
             picks: self.count.picks.load(Ordering::Relaxed),
             flows: self.count.running.load(Ordering::Relaxed),

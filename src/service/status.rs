@@ -43,7 +43,9 @@ pub(super) struct Server {
     /// What keys are hashed with: its address as it is written, or the tag of the service.
     pub(super) name: Box<str>,
     pub(super) weight: u32,
-    pub(super) fenced: bool,
+    pub(super) fenced: AtomicBool,
+    /// Whether it is written as fenced.
+    written: bool,
     pub(super) up: AtomicBool,
     pub(super) count: Count,
     pub(super) known: Mutex<Known>,
@@ -59,7 +61,7 @@ pub(super) struct Count {
 }
 
 /// What was last learnt of a server.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     /// When it was last looked at, and when it was last found well.
     pub(super) tried: Option<Instant>,
@@ -116,13 +118,34 @@ impl HttpServices {
         };
         let all: Box<[Service]> = linked.iter().enumerate().map(one).collect();
         let services = Self { all, turning: Mutex::default() };
-        // A service that can take nothing from the start is no server of others.
-        for (at, service) in services.all.iter().enumerate() {
-            if !service.is_up() {
-                services.tell_parents(at, false);
+        services.settle();
+        Ok(services)
+    }
+
+    /// Goes on where earlier services stood: what is known of a server that is still there, and looked after in the same
+    /// way, stays known, and so do fences that a person ordered.
+    pub fn inherit(&self, earlier: &Self) {
+        let _held = self.turning.lock().unwrap_or_else(PoisonError::into_inner);
+        for service in &self.all {
+            let same = |other: &&Service| other.tag == service.tag && other.health == service.health;
+            let Some(before) = earlier.all.iter().find(same) else { continue };
+            for server in &service.servers {
+                let found = before.servers.iter().find(|other| other.name == server.name);
+                found.into_iter().for_each(|other| server.go_on(other));
             }
         }
-        Ok(services)
+        self.settle();
+    }
+
+    /// Works out which services are up in those around them. As many turns as there are services reach all of them.
+    fn settle(&self) {
+        for _ in &self.all {
+            for server in self.all.iter().flat_map(|service| &service.servers) {
+                if let To::Service(inner) = server.to {
+                    server.up.store(self.all[inner].is_up(), Ordering::Relaxed);
+                }
+            }
+        }
     }
 
     /// Whether there is none.
@@ -165,11 +188,32 @@ impl HttpServices {
         }
     }
 
+    /// Whether a server counts as up.
+    pub(super) fn is_up(&self, place: Place) -> bool {
+        self.all[place.service].servers[place.server].up.load(Ordering::Relaxed)
+    }
+
     /// Takes the word that a server is up or down. Whoever has the service as a server is told only when the first of its
     /// servers comes up or the last goes down.
     pub(super) fn turn(&self, place: Place, up: bool, why: Option<&dyn std::fmt::Display>) {
         let _held = self.turning.lock().unwrap_or_else(PoisonError::into_inner);
         self.set(place, up, why);
+    }
+
+    /// Takes new requests away from a server, or gives it its own back; those that run go on.
+    pub(super) fn fence(&self, place: Place, fenced: bool) {
+        let _held = self.turning.lock().unwrap_or_else(PoisonError::into_inner);
+        let service = &self.all[place.service];
+        let server = &service.servers[place.server];
+        let before = service.is_up();
+        if server.fenced.swap(fenced, Ordering::Relaxed) != fenced {
+            let state = if fenced { "fenced" } else { "no longer fenced" };
+            tracing::info!("service {}: server {} is {state}", service.tag, server.name);
+        }
+        let after = service.is_up();
+        if before != after {
+            self.tell_parents(place.service, after);
+        }
     }
 
     fn set(&self, place: Place, up: bool, why: Option<&dyn std::fmt::Display>) {
@@ -230,9 +274,22 @@ impl Server {
             }
             ServerTo::Service(at) => (To::Service(*at), all[*at].tag.as_str()),
         };
-        let (weight, fenced) = (linked.weight, linked.fenced);
+        let (weight, fenced) = (linked.weight, AtomicBool::new(linked.fenced));
         let (count, known) = (Count::default(), Mutex::default());
-        Self { to, name: name.into(), weight, fenced, up: AtomicBool::new(true), count, known }
+        let (up, written) = (AtomicBool::new(true), linked.fenced);
+        Self { to, name: name.into(), weight, fenced, written, up, count, known }
+    }
+
+    /// Takes over what is known of its former self.
+    fn go_on(&self, other: &Self) {
+        self.up.store(other.up.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.count.picks.store(other.count.picks.load(Ordering::Relaxed), Ordering::Relaxed);
+        let ordered = other.fenced.load(Ordering::Relaxed);
+        if ordered != other.written {
+            self.fenced.store(ordered, Ordering::Relaxed);
+        }
+        let known = other.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
     fn learn(&self, up: bool, why: Option<&dyn std::fmt::Display>) {
@@ -247,7 +304,7 @@ impl Server {
 
     /// Whether it takes new requests.
     pub(super) fn open(&self) -> bool {
-        self.up.load(Ordering::Relaxed) && !self.fenced
+        self.up.load(Ordering::Relaxed) && !self.fenced.load(Ordering::Relaxed)
     }
 }
 

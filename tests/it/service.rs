@@ -164,11 +164,11 @@ fn one_user_stays_at_one_server_and_only_those_of_a_dead_one_move() {
     }
 
     // Many users on one connection: each request is decided for itself, and shares follow the weights.
-    let users = users(3000);
+    let users = users(1200);
     let before = served(port, &users);
     let mut counts: HashMap<&str, f64> = HashMap::new();
     before.iter().for_each(|name| *counts.entry(name).or_default() += 1.0);
-    let want = [("a", 1000.0), ("b", 500.0), ("c", 1500.0)];
+    let want = [("a", 400.0), ("b", 200.0), ("c", 600.0)];
     let chi: f64 = want.iter().map(|(name, want)| (counts[name] - want).powi(2) / want).sum();
     assert!(chi < 20.0, "chi-square with 2 degrees of freedom: {chi} {counts:?}");
     assert_eq!(before, served(port, &users), "the same on another connection");
@@ -250,6 +250,45 @@ fn fenced_servers_and_those_without_weight_take_nothing() {
     let port = free_port();
     let _engine = Engine::toml(&service("web", port, &server(&base(&all[0]), "fenced = true")), &[port]);
     assert_eq!(Client::new(port).user("ann").status(), 503);
+}
+
+#[test]
+fn a_person_sees_the_servers_of_a_running_service_and_drains_one() {
+    let all = ["a", "b"].map(nginx);
+    let urls = all.each_ref().map(base);
+    let port = free_port();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let socket = folder.path().join("control");
+    let socket = socket.to_str().expect("a plain path");
+    let servers: String = urls.iter().map(|url| server(url, "")).collect();
+    let config =
+        format!("[control]\nsocket = \"{socket}\"\n\n{}", service("web", port, &(HEALTH.to_owned() + &servers)));
+    let engine = Engine::toml(&config, &[port]);
+    let users = users(100);
+    let before = served(port, &users);
+    let run = |args: &[&str]| {
+        let run = run_once_in(folder.path(), &[args, &["--socket", socket]].concat(), b"");
+        (run.status.code(), String::from_utf8_lossy(&[run.stdout, run.stderr].concat()).into_owned())
+    };
+    let (status, shown) = run(&["balancers", "web", "--json"]);
+    assert_eq!(status, Some(0), "{shown}\n{}", engine.output());
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let members = shown["balancers"][0]["members"].as_array().expect("its servers");
+    let picks: Vec<_> = members.iter().map(|member| member["picks"].as_u64().expect("a count")).collect();
+    let at = |name: &str| before.iter().filter(|served| *served == name).count() as u64;
+    assert_eq!(picks, [at("a"), at("b")], "{shown}");
+    assert_eq!(members[0]["member"].as_str(), Some(urls[0].as_str()));
+
+    let (status, said) = run(&["fence", "web", &urls[1]]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(served(port, &users).iter().all(|name| name == "a"));
+    let (status, said) = run(&["unfence", "web", &urls[1]]);
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(before, served(port, &users));
+    let (status, said) = run(&["pin", "web", &urls[1]]);
+    assert!(status == Some(1) && said.contains("service web takes the orders fence and unfence alone"), "{said}");
+    let (status, said) = run(&["fence", "web", "http://nobody"]);
+    assert!(status == Some(1) && said.contains("has no member http://nobody"), "{said}");
 }
 
 #[test]

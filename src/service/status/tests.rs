@@ -146,3 +146,29 @@ fn what_was_tried_inside_a_service_is_tried_for_those_around_it() {
     tried.push(Place { service: 0, server: 1 });
     assert_eq!(web.choose(0, asked, &mut tried), None);
 }
+
+#[test]
+fn what_is_known_outlives_a_reload() {
+    let earlier = services(vec![
+        ("outer", vec![inner(1), url(C, 1)]),
+        ("inner", vec![url(A, 1)]),
+        ("other", vec![url(B, 1), LinkedServer { fenced: true, ..url(A, 1) }]),
+    ]);
+    turn(&earlier, 1, 0, false);
+    earlier.fence(Place { service: 2, server: 0 }, true);
+    // Another place in the list, a server more, and a fence that is no longer written.
+    let later = services(vec![
+        ("other", vec![url(A, 1), url(B, 1)]),
+        ("outer", vec![url(C, 1), inner(2)]),
+        ("inner", vec![url(A, 1)]),
+        ("new", vec![url(A, 1)]),
+    ]);
+    later.inherit(&earlier);
+    let open = |service: usize, server: usize| later.all[service].servers[server].open();
+    assert!(open(0, 0), "the file says that it is not fenced");
+    assert!(!open(0, 1), "a person said that it is");
+    assert!(open(1, 0) && !open(1, 1) && !open(2, 0), "down is down, all the way up");
+    assert!(open(3, 0), "another service of the same server knows nothing of it");
+    turn(&later, 2, 0, true);
+    assert!(open(1, 1));
+}
