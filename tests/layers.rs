@@ -63,8 +63,18 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const ALL: &[&str] = &["*"];
 
 /// No tokio, no clock, no global in these: time, randomness and sockets are arguments there.
-const PURE: &[&str] =
-    &["addr/", "wire/", "shape/", "model/", "proto/", "route/", "balance/", "simulate/", "probe/schedule.rs"];
+const PURE: &[&str] = &[
+    "addr/",
+    "wire/",
+    "shape/",
+    "model/",
+    "proto/",
+    "route/",
+    "balance/",
+    "simulate/",
+    "probe/rank.rs",
+    "probe/recipe.rs",
+];
 
 /// Words that end purity, as a run of tokens.
 const IMPURE: &[&[&str]] = &[
@@ -109,7 +119,7 @@ fn each_fault_is_found() {
         ("a face defines", &[("addr/mod.rs", "pub struct A;")], "a face defines nothing"),
         ("tokio", &[("route/a.rs", "use tokio::net::TcpStream;")], "pure"),
         ("clock", &[("balance/a.rs", "fn f() { let t = std::time::Instant::now(); }")], "pure"),
-        ("clock of the schedule", &[("probe/schedule.rs", "fn f() { SystemTime::now(); }")], "pure"),
+        ("clock of a recipe", &[("probe/recipe.rs", "fn f() { SystemTime::now(); }")], "pure"),
         ("global", &[("model/a.rs", "static X: LazyLock<u8> = LazyLock::new(f);")], "pure"),
     ];
     for (name, sources, want) in cases {

@@ -16,6 +16,7 @@ curl       curl          7.88.1
 microsocks microsocks    1.0.3
 nginx      nginx         1.22.1
 danted     dante-server  1.4.2
+dnsmasq    dnsmasq-base  2.89
 "
 bin="${CARGO_TARGET_DIR:-target}/peers"
 PATH="$PATH:/usr/sbin:/sbin"

@@ -19,6 +19,7 @@ use super::shared::Shared;
 use super::snapshot::{Exit, Snapshot};
 use super::tasks::{Running, Seat, after};
 use super::web::{RunningWeb, Web};
+use crate::balance::{Memory, Witnesses};
 use crate::inbound::{Inbound, Listener, Place};
 use crate::model::config::Config;
 use crate::model::outbound::OutboundKind;
@@ -49,7 +50,7 @@ enum Chair {
 ///
 /// # Errors
 /// [`ApplyError`] says why not; nothing was changed then.
-pub(super) fn apply(shared: &Arc<Shared>, standing: &mut Standing, next: Config) -> Result<Applied, ApplyError> {
+pub(super) async fn apply(shared: &Arc<Shared>, standing: &mut Standing, next: Config) -> Result<Applied, ApplyError> {
     if standing.config == next {
         return Ok(Applied::default());
     }
@@ -69,7 +70,7 @@ pub(super) fn apply(shared: &Arc<Shared>, standing: &mut Standing, next: Config)
         standing.bench.renew(Arc::clone(&snapshot));
     } else {
         standing.bench = Arc::new(Bench::new(Arc::clone(shared), Arc::clone(&snapshot)));
-        probe(shared, standing, watched);
+        probe(shared, standing, watched).await;
     }
     shared.now.store(Arc::clone(&snapshot));
     let drain = next.policy.drain.0;
@@ -96,11 +97,20 @@ fn ended(earlier: &Snapshot, later: &Snapshot) -> Vec<Arc<Life>> {
     earlier.exits.iter().filter(gone).map(|exit| Arc::clone(&exit.life)).collect()
 }
 
-/// Starts to measure. Whoever measured before has stopped then, so a board never has two writers.
-pub(super) fn probe(shared: &Arc<Shared>, standing: &Standing, watched: Vec<Watched>) {
-    shared.prober.store(None);
+/// Starts to measure, with what whoever measured before remembers. They have stopped then, so a board never has two
+/// writers.
+pub(super) async fn probe(shared: &Arc<Shared>, standing: &Standing, watched: Vec<Watched>) {
+    let memory = match shared.prober.swap(None) {
+        Some(before) => {
+            let memory = before.remember().await;
+            before.stop().await;
+            memory
+        }
+        None => Memory::default(),
+    };
     let bench = Arc::clone(&standing.bench);
-    shared.prober.store(Some(Arc::new(Prober::start(watched, bench, &standing.stop))));
+    let prober = Prober::start(watched, bench, &memory, Witnesses::default(), &standing.stop);
+    shared.prober.store(Some(Arc::new(prober)));
 }
 
 /// Whether whoever measures may go on: the same members are at the same places, and what is measured leads the same way.

@@ -17,7 +17,7 @@ use crate::inbound::Inbound;
 use crate::model::config::{Config, LinkedBalancer};
 use crate::model::outbound::Outbound as Written;
 use crate::outbound::Outbound;
-use crate::probe::{Plan, Watched};
+use crate::probe::{Known, Watched, choose};
 use crate::route::Router;
 use crate::tls::Crypto;
 
@@ -158,29 +158,33 @@ fn groups(
     before: Option<Before<'_>>,
     exits: &[Exit],
 ) -> Result<(Box<[Group]>, Vec<Watched>), BuildError> {
-    let carries = |hop: Hop| carries_datagrams(config, exits, hop);
-    let server = |id: OutboundId| config.outbound(id).and_then(Written::probe_target);
-    let (mut groups, mut watched) = (vec![], vec![]);
+    let carries_udp = |hop: Hop| carries_datagrams(config, exits, hop);
+    let carries = |id: OutboundId, network| exits.get(id.index()).is_some_and(|exit| exit.outbound.carries(network));
+    let mut groups = vec![];
     for linked in &config.balancers {
-        let LinkedBalancer { tag, fallback, guards, .. } = linked;
         let old = before.and_then(|before| earlier(before, linked));
         let balancer = match old {
             Some((old, was)) if old == linked && same_members(before, exits, linked) => was,
             old => {
-                let new = Balancer::of(linked, carries);
+                let new = Balancer::of(linked, carries_udp);
                 Arc::new(match old {
                     Some((_, was)) => new.resume(&was),
                     None => new,
                 })
             }
         };
-        let plan = Plan::of(linked, server).map_err(|source| BuildError::TestUrl { tag: tag.clone(), source })?;
-        if plan != Plan::Nothing {
-            watched.push(Watched { balancer: Arc::clone(&balancer), plan });
-        }
-        groups.push(Group { balancer, fallback: fallback.clone(), guards: *guards });
+        groups.push(Group { balancer, fallback: linked.fallback.clone(), guards: linked.guards });
     }
-    Ok((groups.into(), watched))
+    let balancers: Vec<_> = groups.iter().map(|group| Arc::clone(&group.balancer)).collect();
+    let known = |hop: Hop| {
+        let id = if let Hop::Outbound(id) = hop { Some(id) } else { None };
+        Known {
+            server: id.and_then(|id| config.outbound(id)).and_then(Written::probe_target),
+            only_udp: id.is_some_and(|id| carries(id, Network::Udp) && !carries(id, Network::Tcp)),
+            print: config.print_of(hop),
+        }
+    };
+    Ok((groups.into(), choose(config, &balancers, known)?))
 }
 
 /// Whether datagrams can leave here; by a balancer, if they can by one of its members. A config holds no rings.

@@ -51,7 +51,7 @@ impl Engine {
     /// [`ApplyError`] says why not; nothing was changed then.
     pub async fn apply(&self, next: Config) -> Result<Applied, ApplyError> {
         let mut standing = self.standing.lock().await;
-        apply(&self.shared, standing.as_mut().ok_or(ApplyError::NotRunning)?, next)
+        apply(&self.shared, standing.as_mut().ok_or(ApplyError::NotRunning)?, next).await
     }
 
     /// The balancers of this moment.
@@ -155,7 +155,7 @@ impl Bound {
         let web = web.start(&shared, &token);
         let mut begun = Standing { config, inbounds: vec![], draining: vec![], bench, web, stop: token.clone() };
         // Before the first flow, so that none slips past a balancer that is to hold it.
-        probe(&shared, &begun, watched);
+        probe(&shared, &begun, watched).await;
         for Open { made, listeners } in open {
             let mut inbound = Running::new(&shared, made, &token);
             listeners.into_iter().for_each(|listener| inbound.open(&shared, listener, &token));

@@ -2,7 +2,7 @@
 
 use crate::addr::Tag;
 use crate::inbound::ListenError;
-use crate::probe::BadUrl;
+use crate::probe::Unfit;
 use crate::route::CompileError;
 use crate::tls::TlsError;
 
@@ -15,14 +15,9 @@ pub enum BuildError {
     /// A name of `dns.hosts`.
     #[error("dns.hosts: {0}")]
     Hosts(#[source] CompileError),
-    /// A balancer whose test address cannot be fetched.
-    #[error("balancer {tag}: {source}")]
-    TestUrl {
-        /// The balancer.
-        tag: Tag,
-        /// What is wrong with the address.
-        source: BadUrl,
-    },
+    /// A balancer whose members cannot be probed as it is written.
+    #[error(transparent)]
+    Probes(#[from] Unfit),
     /// Something of an inbound.
     #[error("inbound {name}: {what}")]
     Inbound {

@@ -1,7 +1,6 @@
 //! A hold on a running engine, for whoever shows it or gives it orders.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::shared::Shared;
 use super::snapshot::Snapshot;
@@ -32,9 +31,9 @@ impl Handle {
         self.0.web.load_full()?.order(service, order)
     }
 
+    /// This moment on the clock of the boards. Before anything is probed there is nothing whose age could be told.
     fn now(&self) -> Moment {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Moment { wall, ..Moment::default() }
+        self.0.prober.load().as_ref().map(|prober| prober.now()).unwrap_or_default()
     }
 }
 

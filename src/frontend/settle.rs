@@ -115,7 +115,7 @@ fn names_nothing(draft: &Draft) -> bool {
     });
     let lost_member = |balancer: &Balancer| {
         // One that probes by TCP takes outbounds alone.
-        let tcp = balancer.probe.is_some_and(|probe| probe.kind == ProbeKind::Tcp);
+        let tcp = balancer.probe.as_ref().is_some_and(|probe| probe.kind == ProbeKind::Tcp);
         let member = |tag: &Tag| has(draft, tag) || (!tcp && is_balancer(draft, tag));
         let selects = |entry: &Member| match entry {
             Member::Exact(name) => member(&name.tag),

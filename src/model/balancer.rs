@@ -44,15 +44,17 @@ words! {
         Tcp = "tcp";
         /// Sends a small HTTP request through the member.
         Http = "http";
-        /// TCP where the member has an address and port, else HTTP.
+        /// What fits: an observatory that watches members, else TCP where the member has an address and port, else HTTP.
         Auto = "auto";
+        /// Asks a name server by UDP through the member.
+        Dns = "dns";
         /// There is none.
         None = "none";
     }
 }
 
 /// A check at a fixed pause, by the rules of `[[balancer]]`'s `probe_interval` and `probe_timeout`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpProbe {
     /// What it does.
     pub kind: ProbeKind,
@@ -60,12 +62,37 @@ pub struct TcpProbe {
     pub interval: u64,
     /// Seconds for a whole check, name resolution included.
     pub timeout: u64,
+    /// What is asked for through the member, and by guards; empty: the usual address.
+    pub url: String,
+    /// Checks rest once no flow used the members for so long.
+    pub idle: Option<Millis>,
 }
 
 impl Default for TcpProbe {
     fn default() -> Self {
-        Self { kind: ProbeKind::Tcp, interval: 30, timeout: 5 }
+        Self { kind: ProbeKind::Tcp, interval: 30, timeout: 5, url: String::new(), idle: None }
     }
+}
+
+impl TcpProbe {
+    /// Nothing is checked; the address, if there is one, is for guards alone.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { kind: ProbeKind::None, ..Self::default() }
+    }
+
+    /// Whether it says anything.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.kind != ProbeKind::None || !self.url.is_empty()
+    }
+}
+
+/// Whether a text is an address of light probes: a page, or a question to a name server (`dns://server/name`, RFC 4501).
+#[must_use]
+pub fn is_probe_url(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["http://", "https://", "dns://"].iter().any(|scheme| text.starts_with(scheme))
 }
 
 /// How a member is chosen.
@@ -172,6 +199,14 @@ record! {
         startup: Startup => "startup";
         /// How long flows are held with `startup = "wait"`.
         startup_wait: Millis = Millis(Duration::from_secs(2)) => "startupWait";
+        /// Address of light probes: guards ask it, and it tells a dead `url` from dead members. Empty: the origin of `url`.
+        probe_url: String => "probeUrl";
+        /// Most of the start of a round that is spread over its members; 0 = all start together.
+        stagger: Millis => "stagger";
+        /// Rounds rest once no flow used the members for so long; absent: never.
+        idle: Option<Millis> => "idle";
+        /// Whether servers that offer to answer tests themselves are asked instead of `url`.
+        responder: bool => "responder";
     }
     hook Optimal::settle;
 }
@@ -179,21 +214,28 @@ record! {
 impl Optimal {
     /// Checks what the types cannot say.
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
-        let url = self.url.to_ascii_lowercase();
-        if !url.starts_with("http://") && !url.starts_with("https://") {
-            cx.error(
-                table.node(),
-                Kind::Value,
-                format!("the test address {:?} is not an http:// or https:// URL", self.url),
-            );
-        }
-        if self.count == 0 {
-            let problem = cx.error(table.node(), Kind::Value, "`count` must be at least 1");
-            problem.help = Some("leave it out for one attempt a round".into());
-        }
-        if self.timeout.is_zero() {
-            cx.error(table.node(), Kind::Value, "`timeout` must be above 0: no attempt could succeed");
-        }
+        settle_test(cx, table, (&self.url, &self.probe_url), self.count, self.timeout);
+    }
+}
+
+/// What every kind of speed test must keep.
+fn settle_test(cx: &mut Reader<'_>, table: &Table<'_>, urls: (&str, &str), count: u32, timeout: Millis) {
+    let (url, probe_url) = urls;
+    let lower = url.to_ascii_lowercase();
+    if !lower.starts_with("http://") && !lower.starts_with("https://") {
+        let message = format!("the test address {url:?} is not an http:// or https:// URL");
+        cx.error(table.node(), Kind::Value, message);
+    }
+    if !probe_url.is_empty() && !is_probe_url(probe_url) {
+        let message = format!("the probe address {probe_url:?} is not an http://, https:// or dns:// URL");
+        cx.error(table.node(), Kind::Value, message);
+    }
+    if count == 0 {
+        let problem = cx.error(table.node(), Kind::Value, "`count` must be at least 1");
+        problem.help = Some("leave it out for one attempt a round".into());
+    }
+    if timeout.is_zero() {
+        cx.error(table.node(), Kind::Value, "`timeout` must be above 0: no attempt could succeed");
     }
 }
 
@@ -259,6 +301,27 @@ record! {
         warmup: Vec<Millis> = [20, 60, 180].map(|s| Millis(Duration::from_secs(s))).into() => "warmup";
         /// Whether trouble seen on real flows starts a round early.
         early_rounds: bool = true => "earlyRounds";
+        /// Attempts a round, one after another.
+        count: u32 = 1 => "count";
+        /// Who serves before the first result.
+        startup: Startup => "startup";
+        /// How long flows are held with `startup = "wait"`.
+        startup_wait: Millis = Millis(Duration::from_secs(2)) => "startupWait";
+        /// Address of light probes: guards ask it, and it tells a dead `url` from dead members. Empty: the origin of `url`.
+        probe_url: String => "probeUrl";
+        /// Most of the start of a round that is spread over its members; 0 = all start together.
+        stagger: Millis => "stagger";
+        /// Rounds rest once no flow used the members for so long; absent: never.
+        idle: Option<Millis> => "idle";
+        /// Whether servers that offer to answer tests themselves are asked instead of `url`.
+        responder: bool => "responder";
+    }
+    hook Adaptive::settle;
+}
+
+impl Adaptive {
+    fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
+        settle_test(cx, table, (&self.url, &self.probe_url), self.count, self.timeout);
     }
 }
 

@@ -4,7 +4,6 @@
 use crate::addr::Tag;
 use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 
-use super::balancer::Strategy;
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::matcher::{DomainRule, IpRules, IpSet};
@@ -31,14 +30,6 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
             if outbound.tag.is_empty() { format!("outbounds[{n}]") } else { format!("outbound {}", outbound.tag) };
         for (kind, part) in outbound_parts(outbound) {
             say(&outbound.at, kind, sentence(kind, &name, &part));
-        }
-    }
-    for balancer in &draft.balancers {
-        if let Strategy::Random(observed) | Strategy::RoundRobin(observed) = &balancer.strategy
-            && (observed.alive_only || !observed.observer.is_empty())
-        {
-            let what = format!("balancer {}: observerTag and aliveOnly", balancer.tag);
-            say(&balancer.at, Kind::Skipped, format!("{what} are read but have no effect yet: no observatory is run"));
         }
     }
     for rule in &draft.routing.rules {
@@ -178,8 +169,6 @@ fn sections(draft: &Draft) -> Vec<&'static str> {
         (s.api.is_some(), "api"),
         (s.stats, "stats"),
         (s.metrics.is_some(), "metrics"),
-        (!s.observatories.is_empty(), "observatory"),
-        (!s.burst_observatories.is_empty(), "burstObservatory"),
         (!s.control.state_file.is_empty(), "control.state_file"),
         (!s.control.journal.is_empty(), "control.journal"),
         (s.geodata.is_some(), "geodata"),

@@ -14,6 +14,7 @@ use super::hrw;
 use super::httplink;
 use super::inbound::{Inbound, InboundKind, Listen};
 use super::name::Name;
+use super::observing;
 use super::outbound::{Outbound, OutboundKind};
 use super::rings;
 use super::routing::{To, UnknownTags};
@@ -43,6 +44,8 @@ pub fn link(draft: &Draft, dialect: Dialect) -> Checked {
     let default = linker.default();
     linker.problems.extend(rings::report(draft, &balancers, &rules, default.as_ref()));
     let http_services = httplink::link(&draft.http_services, &draft.balancers, &mut linker.problems);
+    let severity = linker.slip();
+    observing::report((&draft.balancers, &balancers), &draft.services, (dialect, severity), &mut linker.problems);
     built::report(draft, &mut linker.problems);
     let problems = linker.problems;
     let failed = problems.iter().any(|p| p.severity == Severity::Error);
@@ -229,7 +232,7 @@ impl Linker<'_> {
             tag: balancer.tag.clone(),
             members,
             strategy: balancer.strategy.clone(),
-            probe: balancer.probe,
+            probe: balancer.probe.clone(),
             fallback,
             guards: balancer.guards,
         }
@@ -245,7 +248,7 @@ impl Linker<'_> {
         }
         let inner = self.balancers.get(&name.tag);
         // Nothing listens at a balancer, so nothing can connect to it (DECISIONS 26).
-        let by_tcp = balancer.probe.is_some_and(|probe| probe.kind == ProbeKind::Tcp);
+        let by_tcp = balancer.probe.as_ref().is_some_and(|probe| probe.kind == ProbeKind::Tcp);
         if let (Some(id), false) = (inner, by_tcp) {
             return members.push(LinkedMember { tag: name.tag.clone(), hop: Hop::Balancer(*id) });
         }
@@ -307,7 +310,7 @@ impl Linker<'_> {
 
     /// Members of a balancer that checks by TCP need something to connect to (toml-frontend contract).
     fn tcp_members(&mut self, balancer: &Balancer, members: &[LinkedMember]) {
-        if balancer.probe.is_none_or(|probe| probe.kind != ProbeKind::Tcp) {
+        if balancer.probe.as_ref().is_none_or(|probe| probe.kind != ProbeKind::Tcp) {
             return;
         }
         for member in members {

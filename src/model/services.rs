@@ -76,6 +76,8 @@ record! {
         probe_interval: GoTime = GoTime(Duration::from_secs(10)) => "probeInterval";
         /// Whether all are measured at once.
         concurrent: bool => "enableConcurrency";
+        /// Measuring rests once no flow used the outbounds for so long; absent: never.
+        idle: Option<GoTime> => "idle";
     }
 }
 
@@ -88,6 +90,8 @@ record! {
         subjects: Vec<String> => "subjectSelector";
         /// How.
         ping: Option<Ping> => "pingConfig";
+        /// Measuring rests once no flow used the outbounds for so long; absent: never.
+        idle: Option<GoTime> => "idle";
     }
 }
 

@@ -1,116 +1,145 @@
-//! Which plan a balancer's settings ask for.
+//! From a configuration to keepers: balancers whose probe settings are equal share one, so nothing is measured twice.
 
-use std::time::Duration;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
-use super::plan::{BadUrl, Check, Checks, Order, Plan, Speed, Startup, read_url};
-use crate::addr::{OutboundId, Target};
-use crate::model::balancer::{Optimal, ProbeKind, Startup as Written, Strategy, TcpProbe};
-use crate::model::config::LinkedBalancer;
+use super::known::Known;
+use super::rank::{BadCost, rank};
+use super::recipe::Recipe;
+use super::url::BadUrl;
+use super::what::Means;
+use crate::addr::{Hop, Tag};
+use crate::balance::{Balancer, Group, Guards, Setup, Subject};
+use crate::model::balancer::{Startup, Strategy};
+use crate::model::config::{Config, LinkedBalancer};
+use crate::model::probing::Probing;
 
-impl Plan {
-    /// The plan of a linked balancer. `server` gives an outbound's own server, where it has one with a port.
-    ///
-    /// # Errors
-    /// [`BadUrl`] where the test URL cannot be fetched.
-    pub fn of(linked: &LinkedBalancer, server: impl Fn(OutboundId) -> Option<Target>) -> Result<Self, BadUrl> {
-        let probe = linked.probe.filter(|probe| probe.kind != ProbeKind::None);
-        match (&linked.strategy, &probe) {
-            (Strategy::Optimal(optimal), _) => speed(optimal).map(Self::Speed),
-            (Strategy::Failover(failover), Some(probe)) => checks(linked, probe, failover.return_after, server),
-            (_, Some(probe)) => checks(linked, probe, 1, server),
-            (_, None) => Ok(Self::Nothing),
-        }
+/// A keeper to be driven: what it is made of, what its measurements do, and whose boards it keeps.
+#[derive(Debug, Clone)]
+pub struct Watched {
+    /// What the keeper is made of.
+    pub setup: Setup,
+    /// What its measurements do.
+    pub means: Means,
+    /// The balancers, as the setup's groups stand.
+    pub balancers: Vec<Arc<Balancer>>,
+}
+
+/// A balancer whose members cannot be probed as it is written.
+#[derive(Debug, thiserror::Error)]
+#[error("balancer {balancer}: {why}")]
+pub struct Unfit {
+    /// The balancer.
+    pub balancer: Tag,
+    /// Why.
+    #[source]
+    pub why: Why,
+}
+
+/// What is wrong with the settings of a balancer.
+#[derive(Debug, thiserror::Error)]
+pub enum Why {
+    /// An address that cannot be asked.
+    #[error(transparent)]
+    Url(#[from] BadUrl),
+    /// A pattern of `costs`.
+    #[error(transparent)]
+    Cost(#[from] BadCost),
+}
+
+/// The keepers of all balancers, which stand as in the configuration.
+///
+/// # Errors
+/// [`Unfit`] names the first balancer that cannot be probed as it is written.
+pub fn choose(
+    config: &Config,
+    balancers: &[Arc<Balancer>],
+    known: impl Fn(Hop) -> Known,
+) -> Result<Vec<Watched>, Unfit> {
+    let mut keepers: Vec<(Recipe, Watched)> = vec![];
+    for (linked, balancer) in config.balancers.iter().zip(balancers) {
+        let unfit = |why| Unfit { balancer: linked.tag.clone(), why };
+        let recipe = Recipe::of(linked, &config.services).map_err(|url| unfit(url.into()))?;
+        let place = keepers.iter().position(|(other, _)| *other == recipe).unwrap_or_else(|| {
+            let setup = setup(&recipe);
+            let means = Means { direct: recipe.direct.clone(), ..Means::default() };
+            keepers.push((recipe, Watched { setup, means, balancers: vec![] }));
+            keepers.len() - 1
+        });
+        let (recipe, watched) = &mut keepers[place];
+        join(recipe, watched, (linked, balancer), config, &known).map_err(|cost| unfit(cost.into()))?;
+    }
+    Ok(keepers.into_iter().map(|(_, watched)| watched).collect())
+}
+
+fn setup(recipe: &Recipe) -> Setup {
+    let mut hasher = DefaultHasher::new();
+    format!("{recipe:?}").hash(&mut hasher);
+    Setup {
+        subjects: vec![],
+        groups: vec![],
+        plan: recipe.plan.clone(),
+        guards: Guards { probes: recipe.guards_probe(), ..Guards::default() },
+        idle: recipe.idle,
+        print: hasher.finish(),
+        seed: rand::random(),
     }
 }
 
-fn speed(optimal: &Optimal) -> Result<Speed, BadUrl> {
-    let order = Order {
-        url: read_url(&optimal.url)?,
-        timeout: optimal.timeout.0,
-        max_bytes: optimal.max_bytes,
-        accept: optimal.accept_status.from..=optimal.accept_status.to,
-        redirects: MAX_REDIRECTS,
+fn join(
+    recipe: &Recipe,
+    watched: &mut Watched,
+    (linked, balancer): (&LinkedBalancer, &Arc<Balancer>),
+    config: &Config,
+    known: &impl Fn(Hop) -> Known,
+) -> Result<(), BadCost> {
+    let mut members = vec![];
+    for member in balancer.members() {
+        let subjects = &mut watched.setup.subjects;
+        let place = subjects.iter().position(|subject| subject.hop == member.hop).unwrap_or_else(|| {
+            let known = known(member.hop);
+            let watches = recipe.watches(&member.tag, member.hop);
+            subjects.push(Subject { tag: member.tag.clone(), hop: member.hop, watched: watches, print: known.print });
+            watched.means.subjects.push(recipe.mean(&member.tag, &known));
+            subjects.len() - 1
+        });
+        members.push(place);
+    }
+    let fenced = match &linked.strategy {
+        Strategy::Hrw(hrw) => &hrw.fenced[..],
+        _ => &[],
     };
-    let startup = match optimal.startup {
-        Written::First => Startup::First,
-        Written::Wait => Startup::Wait(optimal.startup_wait.0),
-    };
-    Ok(Speed { interval: optimal.interval.0, count: optimal.count, order, startup })
+    let fenced = (0..members.len()).filter(|&at| fenced.contains(&balancer.members()[at].tag)).collect();
+    watched.setup.groups.push(Group {
+        tag: linked.tag.clone(),
+        weights: balancer.members().iter().map(|member| member.weight).collect(),
+        rank: rank(&linked.strategy, balancer.members())?,
+        guards: guarded(linked, config),
+        wait: wait(&linked.strategy).filter(|_| members.len() > 1),
+        members,
+        fenced,
+    });
+    watched.balancers.push(Arc::clone(balancer));
+    Ok(())
 }
 
-fn checks(
-    linked: &LinkedBalancer,
-    probe: &TcpProbe,
-    returns: u32,
-    server: impl Fn(OutboundId) -> Option<Target>,
-) -> Result<Plan, BadUrl> {
-    let timeout = Duration::from_secs(probe.timeout);
-    let through = Check::Http(Order::sign_of_life(read_url(SIGN_OF_LIFE)?, timeout));
-    // A member without a server of its own can only be asked through itself, whatever the setting says.
-    let check = |id: Option<OutboundId>| match (probe.kind, id.and_then(&server)) {
-        (ProbeKind::Tcp | ProbeKind::Auto, Some(server)) => Check::Tcp(server),
-        _ => through.clone(),
-    };
-    let of = linked.members.iter().map(|member| check(member.outbound())).collect();
-    Ok(Plan::Checks(Checks { interval: Duration::from_secs(probe.interval), timeout, returns, of }))
+/// Random and round robin have no guards, but where nothing probes their members, a fallback is of use only if real dials
+/// say who is dead (DECISIONS 8).
+fn guarded(linked: &LinkedBalancer, config: &Config) -> bool {
+    let by_chance = matches!(linked.strategy, Strategy::Random(_) | Strategy::RoundRobin(_));
+    let blind = linked.probing(&config.services) == Probing::Flows;
+    linked.guards || (by_chance && blind && linked.fallback.is_some())
 }
 
-/// As many as browsers and the client library follow at most (balancing rule O2).
-const MAX_REDIRECTS: usize = 10;
-
-/// What Xray's observatory asks when nothing is set (`app/observatory/observer.go`).
-const SIGN_OF_LIFE: &str = "https://www.google.com/generate_204";
+fn wait(strategy: &Strategy) -> Option<std::time::Duration> {
+    let (startup, wait) = match strategy {
+        Strategy::Optimal(optimal) => (optimal.startup, optimal.startup_wait),
+        Strategy::Adaptive(adaptive) => (adaptive.startup, adaptive.startup_wait),
+        _ => return None,
+    };
+    (startup == Startup::Wait).then_some(wait.0)
+}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::model::balancer::Failover;
-    use crate::model::config::LinkedMember;
-
-    fn linked(strategy: Strategy, probe: Option<TcpProbe>) -> LinkedBalancer {
-        let member = |(tag, id): (&str, u32)| LinkedMember { tag: tag.into(), hop: OutboundId(id).into() };
-        let members = [("a", 0), ("b", 1)].map(member).into();
-        LinkedBalancer { tag: "pool".into(), members, strategy, probe, fallback: None, guards: true }
-    }
-
-    /// Only the first outbound has a server of its own.
-    fn server(id: OutboundId) -> Option<Target> {
-        (id.0 == 0).then(|| "proxy.example:443".parse().unwrap())
-    }
-
-    #[test]
-    fn optimal_has_the_seeds_defaults() {
-        let Plan::Speed(plan) = Plan::of(&linked(Strategy::Optimal(Optimal::default()), None), server).unwrap() else {
-            panic!("not a speed test")
-        };
-        assert_eq!(plan.order.url.as_str(), "https://www.google.com/");
-        assert_eq!(
-            (plan.order.timeout, plan.interval, plan.count),
-            (Duration::from_secs(5), Duration::from_secs(600), 1)
-        );
-        assert_eq!((plan.order.max_bytes, plan.order.accept), (16 << 20, 200..=399));
-        assert_eq!(plan.startup, Startup::First);
-    }
-
-    #[test]
-    fn a_test_url_that_cannot_be_fetched_is_an_error_and_no_panic() {
-        let optimal = Optimal { url: "http://".into(), ..Optimal::default() };
-        assert!(Plan::of(&linked(Strategy::Optimal(optimal), None), server).is_err());
-    }
-
-    #[test]
-    fn failover_asks_servers_by_tcp_and_members_without_one_through_themselves() {
-        let failover = Strategy::Failover(Failover { return_after: 3 });
-        let plan = Plan::of(&linked(failover, Some(TcpProbe::default())), server).unwrap();
-        let Plan::Checks(Checks { interval, timeout, returns, of }) = plan else { panic!("not checks") };
-        assert_eq!((interval, timeout, returns), (Duration::from_secs(30), Duration::from_secs(5), 3));
-        assert!(matches!(&of[..], [Check::Tcp(server), Check::Http(_)] if server.port == 443));
-    }
-
-    #[test]
-    fn a_group_that_nobody_watches_is_not_probed() {
-        let random = Strategy::Random(crate::model::balancer::Observed::default());
-        assert_eq!(Plan::of(&linked(random, None), server).unwrap(), Plan::Nothing);
-    }
-}
+mod tests;

@@ -1,162 +1,163 @@
-//! The loop of one balancer: sleep until something is due, run it, feed the result, publish the board, say so.
+//! The loop of one keeper: sleep until something is due, measure, feed what comes back, and do what the keeper says.
+//!
+//! Nothing is decided here. What is due, who is alive and who serves is the keeper's business.
 
-use std::collections::HashMap;
-use std::future::{Future, pending};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
 
-use tokio::task::{Id, JoinSet};
-use tokio::time::{sleep_until, timeout};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::clock::Clock;
 use super::hold::Hold;
-use super::measure::{Failure, Measure, Outcome};
-use super::plan::{Check, Checks, Speed};
-use super::schedule::{Beats, Job, Moment, Progress, Rounds};
-use super::teller::Teller;
-use crate::balance::{Balancer, Beat, Board, Pulse, Reason, Sample};
+use super::measure::Measure;
+use super::router::{Latest, Router};
+use super::running::{Errand, Running};
+use super::teller::tell;
+use super::what::Means;
+use crate::balance::{Act, Balancer, Job, Keeper, Kind, Memory, Order, Refusal, Seen, Witness, Witnesses};
 
-/// Runs rounds of speed tests until the token falls.
-pub async fn rounds(
-    balancer: Arc<Balancer>,
-    plan: Speed,
-    measure: Arc<dyn Measure>,
-    mut hold: Hold,
-    token: CancellationToken,
-) {
-    balancer.publish(Board::weighted(balancer.members().iter().map(|member| member.weight)));
-    let mut rounds = Rounds::new(&plan, now().steady);
-    let mut teller = Teller::new(Arc::clone(&balancer));
-    let mut running = Running::default();
-    let plan = Arc::new(plan);
-    let test = |job: Job| speed_test(Arc::clone(&balancer), Arc::clone(&plan), Arc::clone(&measure), job);
-    loop {
-        tokio::select! {
-            () = token.cancelled() => return,
-            () = at(hold.until()) => hold.release(),
-            () = at(rounds.next_wake()) => {
-                for job in rounds.poll(now(), &balancer.board()) {
-                    running.start(job, test(job));
-                }
-            }
-            (job, outcome) = running.next() => {
-                let attempt = teller.attempt(job, outcome);
-                match rounds.done(job, attempt, now()) {
-                    Progress::Running(next, early) => {
-                        next.into_iter().for_each(|job| running.start(job, test(job)));
-                        if let Some(verdict) = early {
-                            balancer.publish(Arc::clone(&verdict.board));
-                            teller.verdict(&verdict);
-                            if verdict.reason == Reason::FirstSuccess {
-                                hold.release();
-                            }
-                        }
-                    }
-                    Progress::Closed(verdict) => {
-                        balancer.publish(Arc::clone(&verdict.board));
-                        teller.scores(&verdict);
-                        teller.verdict(&verdict);
-                        hold.release();
-                    }
-                    Progress::Discarded => teller.discarded(job),
-                }
-            }
-        }
-    }
+/// Somebody's call to a keeper.
+#[derive(Debug)]
+pub enum Call {
+    /// An order to one of its groups.
+    Order(usize, Order, oneshot::Sender<Result<(), Refusal>>),
+    /// Write down what is known.
+    Remember(oneshot::Sender<Memory>),
 }
 
-/// Runs small checks until the token falls.
-pub async fn beats(balancer: Arc<Balancer>, plan: Checks, measure: Arc<dyn Measure>, token: CancellationToken) {
-    let mut beats = Beats::new(&plan, now().steady);
-    let mut pulse = Pulse::new(balancer.members().len(), plan.returns);
-    let teller = Teller::new(Arc::clone(&balancer));
-    let mut running = Running::default();
-    let plan = Arc::new(plan);
-    loop {
-        tokio::select! {
-            () = token.cancelled() => return,
-            () = at(beats.next_wake()) => {
-                for member in beats.poll(now().steady) {
-                    running.start(member, check(Arc::clone(&balancer), Arc::clone(&plan), Arc::clone(&measure), member));
-                }
-            }
-            (member, outcome) = running.next() => {
-                beats.done(member, now().steady);
-                teller.beat(member, &outcome);
-                let beat = outcome.result.map_or(Beat::Dead, |()| Beat::Alive(outcome.took));
-                let (board, turned) = pulse.record(member, beat);
-                balancer.publish(board);
-                turned.into_iter().for_each(|life| teller.turned(member, life));
-            }
-        }
-    }
+/// What comes to a keeper from outside.
+#[derive(Debug)]
+pub struct Inbox {
+    /// What flows of its groups show.
+    pub seen: mpsc::Receiver<(usize, Seen)>,
+    /// Calls.
+    pub calls: mpsc::Receiver<Call>,
+    /// Words on balancers that are members.
+    pub status: Arc<Latest>,
 }
 
-async fn speed_test(balancer: Arc<Balancer>, plan: Arc<Speed>, measure: Arc<dyn Measure>, job: Job) -> Outcome<Sample> {
-    let Some(member) = balancer.members().get(job.member) else { return Outcome::broken() };
-    bounded(plan.order.timeout, measure.fetch(member, &plan.order)).await
+/// What the drivers of a prober share.
+#[derive(Clone)]
+pub struct Common {
+    /// How members are measured.
+    pub measure: Arc<dyn Measure>,
+    /// How many light probes run at once: hundreds of members must not use up the descriptors.
+    pub places: Arc<Semaphore>,
+    /// The clock of all keepers.
+    pub clock: Clock,
+    /// Where words on balancers go.
+    pub router: Arc<Router>,
+    /// Who is told what happens, beside the log.
+    pub witness: Witnesses,
 }
 
-async fn check(balancer: Arc<Balancer>, plan: Arc<Checks>, measure: Arc<dyn Measure>, at: usize) -> Outcome<()> {
-    match (balancer.members().get(at), plan.of.get(at)) {
-        (Some(member), Some(Check::Http(order))) => {
-            bounded(plan.timeout, async { measure.fetch(member, order).await.map(|_| ()) }).await
-        }
-        (_, Some(Check::Tcp(endpoint))) => bounded(plan.timeout, measure.connect(endpoint)).await,
-        _ => Outcome::broken(),
-    }
+/// A keeper on its way.
+pub struct Driver {
+    keeper: Keeper,
+    means: Means,
+    balancers: Vec<Arc<Balancer>>,
+    holds: Vec<Option<Hold>>,
+    common: Common,
+    running: Running,
+    acts: Vec<Act>,
 }
 
-async fn bounded<T>(limit: Duration, work: impl Future<Output = Result<T, Failure>>) -> Outcome<T> {
-    let begin = tokio::time::Instant::now();
-    let result = timeout(limit, work).await.unwrap_or(Err(Failure::Timeout(limit)));
-    Outcome { result, took: begin.elapsed() }
-}
-
-/// Measurements that run now, each with what it is for, so that one that breaks is still accounted for.
-struct Running<K, T> {
-    tasks: JoinSet<Outcome<T>>,
-    keys: HashMap<Id, K>,
-}
-
-impl<K, T> Default for Running<K, T> {
-    fn default() -> Self {
-        Self { tasks: JoinSet::new(), keys: HashMap::new() }
-    }
-}
-
-impl<K, T: Send + 'static> Running<K, T> {
-    fn start(&mut self, key: K, work: impl Future<Output = Outcome<T>> + Send + 'static) {
-        let id = self.tasks.spawn(work).id();
-        self.keys.insert(id, key);
+impl Driver {
+    /// Does what is due at once, so that boards are there before the first flow.
+    #[must_use]
+    pub fn begin(
+        keeper: Keeper,
+        (means, balancers, holds): (Means, Vec<Arc<Balancer>>, Vec<Option<Hold>>),
+        common: Common,
+    ) -> Self {
+        let mut driver =
+            Self { keeper, means, balancers, holds, common, running: Running::default(), acts: Vec::new() };
+        let now = driver.common.clock.now();
+        driver.common.witness.began(driver.keeper.setup(), now);
+        driver.keeper.wake(now, &mut driver.acts);
+        driver.act();
+        driver
     }
 
-    /// The next one that ends; waits for ever while none runs.
-    async fn next(&mut self) -> (K, Outcome<T>) {
+    /// Drives it until the token falls.
+    pub async fn run(mut self, mut inbox: Inbox, token: CancellationToken) {
+        let clock = self.common.clock;
         loop {
-            let (id, outcome) = match self.tasks.join_next_with_id().await {
-                None => pending().await,
-                Some(Ok(ended)) => ended,
-                Some(Err(error)) => (error.id(), Outcome::broken()),
-            };
-            if let Some(key) = self.keys.remove(&id) {
-                return (key, outcome);
+            tokio::select! {
+                () = token.cancelled() => return,
+                () = clock.at(self.keeper.next_wake()) => self.keeper.wake(clock.now(), &mut self.acts),
+                (job, outcome) = self.running.next() => {
+                    self.keeper.done(job, outcome, clock.now(), &mut self.acts);
+                }
+                Some(call) = inbox.calls.recv() => self.call(call),
+                words = inbox.status.take() => {
+                    for (subject, up) in words {
+                        self.keeper.status(subject, up, clock.now(), &mut self.acts);
+                    }
+                }
+                Some((group, seen)) = inbox.seen.recv() => {
+                    self.common.witness.saw(self.keeper.setup(), group, seen, clock.now());
+                    self.keeper.saw(group, seen, clock.now(), &mut self.acts);
+                }
+            }
+            self.act();
+        }
+    }
+
+    fn call(&mut self, call: Call) {
+        let now = self.common.clock.now();
+        // Whoever does not wait for the answer any more does not want it.
+        match call {
+            Call::Order(group, order, reply) => {
+                let _ = reply.send(self.keeper.order(group, &order, now, &mut self.acts));
+            }
+            Call::Remember(reply) => {
+                let mut memory = Memory::default();
+                self.keeper.remember(now, &mut memory);
+                let _ = reply.send(memory);
             }
         }
     }
-}
 
-/// Waits for a moment, or for ever if there is none.
-async fn at(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due.into()).await,
-        None => pending().await,
+    fn act(&mut self) {
+        for act in std::mem::take(&mut self.acts) {
+            match act {
+                Act::Start(job) => self.start(job),
+                Act::Publish(group, board) => {
+                    if let Some(balancer) = self.balancers.get(group) {
+                        balancer.publish(board);
+                    }
+                }
+                Act::Release(group) => {
+                    if let Some(hold) = self.holds.get_mut(group) {
+                        // Dropping it lets the flows go.
+                        *hold = None;
+                    }
+                }
+                Act::Status(group, up) => {
+                    if let Some(balancer) = self.balancers.get(group) {
+                        self.common.router.tell(balancer.tag(), up);
+                    }
+                }
+                Act::Tell(story) => {
+                    tell(&story);
+                    self.common.witness.told(self.keeper.setup(), &story, self.common.clock.now());
+                }
+            }
+        }
     }
-}
 
-fn now() -> Moment {
-    // tokio's clock, which tests can pause.
-    Moment { steady: tokio::time::Instant::now().into_std(), wall: SystemTime::now() }
+    fn start(&mut self, job: Job) {
+        let subject = job.subject.and_then(|at| self.keeper.setup().subjects.get(at));
+        let errand = Errand {
+            by: subject.map(|subject| (subject.tag.clone(), subject.hop)),
+            what: self.means.of(&job),
+            limit: job.timeout,
+            // The tests of a round start together (O1).
+            places: (job.kind != Kind::Test).then(|| Arc::clone(&self.common.places)),
+        };
+        self.running.start(job, errand.run(Arc::clone(&self.common.measure)));
+    }
 }
 
 #[cfg(test)]

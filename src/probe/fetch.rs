@@ -2,89 +2,101 @@
 //!
 //! Redirects are followed here and not by the client, because each host needs a tap of its own.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, LOCATION};
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::header::LOCATION;
+use reqwest::{Method, Response, Url};
 use tokio::time::Instant;
 
-use super::measure::Failure;
-use super::plan::{BadUrl, Order, target_of};
+use super::client::{ask, blame};
+use super::measure::{By, Failure};
 use super::tap::{Dial, Tap};
 use super::trust::Trust;
-use crate::balance::{Member, Sample};
+use super::url::{BadUrl, target_of};
+use super::what::{Ping, Test};
+use crate::balance::Sample;
 use crate::flow::Services;
 
-/// Fetches the order's URL through the member, on new connections. Bounded by whoever waits for it.
+/// Fetches the test's URL through the member, on new connections. Bounded by whoever waits for it.
 ///
 /// # Errors
 /// [`Failure`] says what went wrong; a status outside the accepted ones is a failure too.
 pub async fn fetch(
     services: &Arc<dyn Services>,
     trust: &Trust,
-    member: &Member,
-    order: &Order,
+    by: Option<By<'_>>,
+    test: &Test,
 ) -> Result<Sample, Failure> {
     // Reading certificates is no part of a member's speed.
-    let mut settings = Some(trust.settings(order.url.scheme()).await);
+    let mut settings = Some(trust.settings(test.url.scheme()).await);
     let begin = Instant::now();
-    let mut url = order.url.clone();
+    let mut url = test.url.clone();
     let mut dial = None;
-    for _ in 0..=order.redirects {
-        let tap = Tap::open(Arc::clone(services), member, target_of(&url)?)?;
+    for _ in 0..=Test::REDIRECTS {
+        let tap = Tap::open(Arc::clone(services), by, target_of(&url)?)?;
         let tls = match settings.take() {
             Some(tls) => tls,
             None => trust.settings(url.scheme()).await,
         };
-        let response = get(&tap, tls, &url).await.map_err(|error| blame(&tap, error))?;
+        let response = ask(&tap, tls, Method::GET, &url).await?;
         if let Dial::Ready(took) = tap.dial() {
             dial.get_or_insert(took);
         }
         match next_hop(&response)? {
-            Some(next) if order.redirects > 0 => url = next,
-            _ => return finish(response, &tap, order, begin, dial.unwrap_or_default()).await,
+            Some(next) => url = next,
+            None => return finish(response, &tap, test, begin, dial.unwrap_or_default()).await,
         }
     }
-    Err(Failure::Redirects(order.redirects))
+    Err(Failure::Redirects(Test::REDIRECTS))
 }
 
-/// A common browser's name: the target of a test learns nothing about what runs here, and serves what users get.
-const USER_AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
-
-async fn get(tap: &Tap, tls: rustls::ClientConfig, url: &Url) -> reqwest::Result<Response> {
-    let client = Client::builder()
-        .unix_socket(tap.name())
-        .tls_backend_preconfigured(tls)
-        .redirect(redirect::Policy::none())
-        .no_proxy()
-        .pool_max_idle_per_host(0)
-        .user_agent(USER_AGENT)
-        .build()?;
-    client.get(url.clone()).header(ACCEPT, "*/*").header(ACCEPT_ENCODING, "identity").send().await
+/// Asks for a sign of life: any status will do, redirects are answers like any other.
+///
+/// # Errors
+/// [`Failure`] where nothing answered.
+pub async fn ping(
+    services: &Arc<dyn Services>,
+    trust: &Trust,
+    by: Option<By<'_>>,
+    ping: &Ping,
+) -> Result<Sample, Failure> {
+    let tls = trust.settings(ping.url.scheme()).await;
+    let begin = Instant::now();
+    let tap = Tap::open(Arc::clone(services), by, target_of(&ping.url)?)?;
+    let mut response = ask(&tap, tls, ping.method.clone(), &ping.url).await?;
+    let status = response.status().as_u16();
+    read(&mut response, &tap, ping.body).await?;
+    let dial = if let Dial::Ready(took) = tap.dial() { took } else { Duration::ZERO };
+    Ok(Sample { bytes: 0, time: begin.elapsed(), dial, status })
 }
 
 async fn finish(
     mut response: Response,
     tap: &Tap,
-    order: &Order,
+    test: &Test,
     begin: Instant,
     dial: Duration,
 ) -> Result<Sample, Failure> {
     let status = response.status().as_u16();
-    if !order.accept.contains(&status) {
+    if !test.accept.contains(&status) {
         return Err(Failure::Status(status));
     }
+    let bytes = read(&mut response, tap, test.max_bytes).await?;
+    Ok(Sample { bytes, time: begin.elapsed(), dial, status })
+}
+
+/// Reads a body up to a limit.
+async fn read(response: &mut Response, tap: &Tap, limit: u64) -> Result<u64, Failure> {
     let mut bytes = 0u64;
-    while bytes < order.max_bytes {
+    while bytes < limit {
         match response.chunk().await {
             Ok(Some(chunk)) => bytes += chunk.len() as u64,
             Ok(None) => break,
             Err(error) => return Err(blame(tap, error)),
         }
     }
-    Ok(Sample { bytes: bytes.min(order.max_bytes), time: begin.elapsed(), dial, status })
+    Ok(bytes.min(limit))
 }
 
 /// Where a response sends us next, if it does.
@@ -96,20 +108,4 @@ fn next_hop(response: &Response) -> Result<Option<Url>, Failure> {
     let bad = || BadUrl::Text(String::from_utf8_lossy(place.as_bytes()).chars().take(200).collect());
     let text = place.to_str().map_err(|_| bad())?;
     Ok(Some(response.url().join(text).map_err(|_| bad())?))
-}
-
-/// The dial's own word where it failed: the client only sees a closed socket.
-fn blame(tap: &Tap, error: reqwest::Error) -> Failure {
-    if let Dial::Failed(why) = tap.dial() {
-        return Failure::Dial(why);
-    }
-    // The URL may carry a secret.
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
-    Failure::Http(text)
 }

@@ -1,62 +1,67 @@
-//! Measuring for real: HTTP through the member, and plain TCP to its server.
+//! Measuring for real: HTTP and DNS through the member, and plain TCP to its server.
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use tokio::net::TcpStream;
+use tokio::time::Instant;
 
-use super::fetch::fetch;
-use super::measure::{Failure, Measure};
-use super::plan::Order;
+use super::dial::{connect, refused};
+use super::dns::question;
+use super::fetch::{fetch, ping};
+use super::measure::{By, Failure, Measure};
+use super::responder::Responders;
 use super::trust::Trust;
-use crate::addr::{Host, Target};
-use crate::balance::{Member, Sample};
+use super::what::{Test, What};
+use crate::addr::Target;
+use crate::balance::Sample;
 use crate::flow::{BoxFuture, Services};
 
 /// Measures through the services of the running engine.
 pub struct Live {
     services: Arc<dyn Services>,
     trust: Trust,
+    responders: Responders,
 }
 
 impl Live {
     /// Measures by these services.
     #[must_use]
     pub fn new(services: Arc<dyn Services>) -> Self {
-        Self { services, trust: Trust::default() }
+        Self { services, trust: Trust::default(), responders: Responders::default() }
     }
 
     /// The same, with chosen certificates.
     #[cfg(test)]
     pub fn trusting(services: Arc<dyn Services>, trust: Trust) -> Self {
-        Self { services, trust }
+        Self { trust, ..Self::new(services) }
     }
 
-    async fn addresses(&self, host: &Host) -> Result<Arc<[IpAddr]>, Failure> {
-        match host {
-            Host::Ip(ip) => Ok(Arc::new([*ip])),
-            Host::Domain(name) => self.services.resolve(name).await.map_err(|error| Failure::Dial(error.to_string())),
-        }
+    async fn test(&self, by: Option<By<'_>>, test: &Test) -> Result<Sample, Failure> {
+        let instead = match by {
+            Some(by) if test.responder => self.responders.instead(&self.services, by, test).await,
+            _ => None,
+        };
+        fetch(&self.services, &self.trust, by, instead.as_ref().unwrap_or(test)).await
+    }
+
+    async fn connect(&self, server: &Target) -> Result<Sample, Failure> {
+        let begin = Instant::now();
+        let Err(error) = connect(&*self.services, server).await else {
+            let time = begin.elapsed();
+            return Ok(Sample { bytes: 0, time, dial: time, status: 0 });
+        };
+        Err(if refused(&error) { Failure::Refused(error.to_string()) } else { Failure::Dial(error.to_string()) })
     }
 }
 
 impl Measure for Live {
-    fn fetch<'a>(&'a self, member: &'a Member, order: &'a Order) -> BoxFuture<'a, Result<Sample, Failure>> {
-        Box::pin(fetch(&self.services, &self.trust, member, order))
-    }
-
-    /// Each address in the resolver's order; the first that answers will do.
-    fn connect<'a>(&'a self, endpoint: &'a Target) -> BoxFuture<'a, Result<(), Failure>> {
-        Box::pin(async move {
-            let mut last = Failure::Dial("the name has no address".into());
-            for &ip in self.addresses(&endpoint.host).await?.iter() {
-                match TcpStream::connect(SocketAddr::new(ip, endpoint.port)).await {
-                    Ok(_) => return Ok(()),
-                    Err(error) => last = Failure::Dial(error.to_string()),
-                }
-            }
-            Err(last)
-        })
+    fn measure<'a>(&'a self, by: Option<By<'a>>, what: &'a What) -> BoxFuture<'a, Result<Sample, Failure>> {
+        match (what, by) {
+            (What::Test(test), _) => Box::pin(self.test(by, test)),
+            (What::Ping(page), _) => Box::pin(ping(&self.services, &self.trust, by, page)),
+            (What::Tcp(server), _) => Box::pin(self.connect(server)),
+            (What::Dns(query), Some(by)) => Box::pin(question(&self.services, by, query)),
+            (What::Dns(_), None) => Box::pin(async { Err(Failure::Broken) }),
+        }
     }
 }
 

@@ -2,18 +2,25 @@
 
 use std::time::Duration;
 
-use super::plan::{BadUrl, Order};
-use crate::addr::Target;
-use crate::balance::{Attempt, Member, Sample};
+use super::url::BadUrl;
+use super::what::What;
+use crate::addr::{Hop, Tag};
+use crate::balance::{Fail, Sample};
 use crate::flow::BoxFuture;
+
+/// By whom a measurement goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct By<'a> {
+    /// Its tag.
+    pub tag: &'a Tag,
+    /// Where it leads.
+    pub hop: Hop,
+}
 
 /// Makes single measurements. Limits of time are kept by whoever calls; a dropped future stops the measurement.
 pub trait Measure: Send + Sync {
-    /// Fetches the order's URL through the member, on a new connection.
-    fn fetch<'a>(&'a self, member: &'a Member, order: &'a Order) -> BoxFuture<'a, Result<Sample, Failure>>;
-
-    /// Opens and closes a plain TCP connection.
-    fn connect<'a>(&'a self, endpoint: &'a Target) -> BoxFuture<'a, Result<(), Failure>>;
+    /// Measures through a member, or past all of them, on new connections.
+    fn measure<'a>(&'a self, by: Option<By<'a>>, what: &'a What) -> BoxFuture<'a, Result<Sample, Failure>>;
 }
 
 /// Why a measurement failed.
@@ -22,6 +29,9 @@ pub enum Failure {
     /// The member could not be dialed.
     #[error("{0}")]
     Dial(String),
+    /// The member refused at once.
+    #[error("{0}")]
+    Refused(String),
     /// The response broke HTTP, TLS or off.
     #[error("{0}")]
     Http(String),
@@ -45,27 +55,16 @@ pub enum Failure {
     Broken,
 }
 
-/// How a measurement ended, and how long it took in all.
-#[derive(Debug)]
-pub struct Outcome<T> {
-    /// What came of it.
-    pub result: Result<T, Failure>,
-    /// From its start to its end.
-    pub took: Duration,
-}
-
-impl<T> Outcome<T> {
-    /// The measurement panicked or could not begin.
-    #[must_use]
-    pub fn broken() -> Self {
-        Self { result: Err(Failure::Broken), took: Duration::ZERO }
-    }
-}
-
-impl Outcome<Sample> {
-    /// The outcome as a round counts it.
-    #[must_use]
-    pub fn attempt(&self) -> Attempt {
-        self.result.as_ref().map_or(Attempt::Failed(self.took), |&sample| Attempt::Done(sample))
+impl From<Failure> for Fail {
+    fn from(failure: Failure) -> Self {
+        let text = || failure.to_string().into();
+        match failure {
+            Failure::Timeout(limit) => Self::Timeout(limit),
+            Failure::Refused(_) => Self::Refused(text()),
+            Failure::Http(_) | Failure::Redirect(_) | Failure::Redirects(_) | Failure::Status(_) => {
+                Self::Answer(text())
+            }
+            Failure::Dial(_) | Failure::Tap(_) | Failure::Broken => Self::Other(text()),
+        }
     }
 }

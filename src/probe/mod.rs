@@ -1,23 +1,37 @@
-//! Measuring members through their own outbounds, on a schedule that is itself pure.
+//! Measuring members through their own outbounds, as their keepers ask for it.
 //!
-//! [`Prober`] runs one task a balancer. What is due when is decided by `schedule` alone; how a member is measured is
-//! behind [`Measure`], so whole rounds are tested under a paused clock. The real measurement sends HTTP through a `tap`:
-//! a private socket whose other end is the member's outbound. Probes are flows of their own kind: pinned to the member,
-//! marked, never routed, never counted as a user's.
+//! A `Keeper` (in `balance`) decides what is measured when, and what results mean; it knows no clock and no socket.
+//! [`Prober`] owns both: one task a keeper. How a member is measured is behind [`Measure`], so whole rounds are tested
+//! under a paused clock. The real measurement sends HTTP through a `tap`: a private socket whose other end is the member's
+//! outbound. Probes are flows of their own kind: pinned to the member, marked, never routed, never counted as a user's.
 
 mod choose;
+mod client;
+mod clock;
+mod dial;
+mod dns;
 mod driver;
 mod fetch;
 mod hold;
+mod known;
 mod live;
 mod measure;
-mod plan;
 mod prober;
-mod schedule;
+mod rank;
+mod recipe;
+mod responder;
+mod router;
+mod running;
 mod tap;
 mod teller;
 mod trust;
+mod url;
+mod what;
 
-pub use measure::{Failure, Measure};
-pub use plan::{BadUrl, Check, Checks, Order, Plan, Speed, Startup, read_url};
-pub use prober::{Prober, Watched};
+pub use choose::{Unfit, Watched, Why, choose};
+pub use known::Known;
+pub use measure::{By, Failure, Measure};
+pub use prober::{NotDone, Prober};
+pub use rank::BadCost;
+pub use url::{BadUrl, read_url};
+pub use what::{Mean, Means, Ping, Query, Test, What};

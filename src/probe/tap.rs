@@ -1,4 +1,5 @@
-//! A private socket whose other end is a member's outbound: what an HTTP client writes there leaves by that member.
+//! A private socket whose other end is a member's outbound: what an HTTP client writes there leaves by that member (or,
+//! where the network itself is asked, by none).
 //!
 //! The client library cannot be given a stream, only a Unix socket to connect to. One tap serves one host of one
 //! attempt, so it knows whom to dial without any protocol in between. On Linux the socket has a random abstract name, so
@@ -15,9 +16,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use crate::addr::{Network, Tag, Target};
-use crate::balance::Member;
-use crate::flow::{Flow, Services, Via};
+use super::dial::{connect, marked, refused};
+use super::measure::By;
+use crate::addr::{Hop, Network, Tag, Target};
+use crate::flow::{BoxStream, DialError, Services, Stage, Via};
 
 /// An open tap. Dropping it ends the connections made through it.
 #[derive(Debug)]
@@ -38,17 +40,20 @@ pub enum Dial {
     Ready(Duration),
     /// It failed.
     Failed(String),
+    /// It was refused at once.
+    Refused(String),
 }
 
 impl Tap {
-    /// Opens a tap through which `target` is reached by way of the member.
+    /// Opens a tap through which `target` is reached by way of the member, or directly.
     ///
     /// # Errors
     /// Where the system has no socket left, or refuses the name.
-    pub fn open(services: Arc<dyn Services>, member: &Member, target: Target) -> io::Result<Self> {
+    pub fn open(services: Arc<dyn Services>, by: Option<By<'_>>, target: Target) -> io::Result<Self> {
         let (listener, name, home) = listen()?;
         let dial = Arc::default();
-        let end = End { services, member: member.clone(), target, dial: Arc::clone(&dial) };
+        let by = by.map(|by| (by.tag.clone(), by.hop));
+        let end = End { services, by, target, dial: Arc::clone(&dial) };
         let serving = tokio::spawn(end.serve(listener)).abort_handle();
         Ok(Self { name, _home: home, serving, dial })
     }
@@ -74,7 +79,7 @@ impl Drop for Tap {
 
 struct End {
     services: Arc<dyn Services>,
-    member: Member,
+    by: Option<(Tag, Hop)>,
     target: Target,
     dial: Arc<Mutex<Dial>>,
 }
@@ -100,7 +105,7 @@ impl End {
             return;
         }
         let begin = Instant::now();
-        match self.services.dial(Via::from(self.member.hop), &self.flow(), &first).await {
+        match self.dial(&first).await {
             Ok(mut server) => {
                 self.tell(Dial::Ready(begin.elapsed()));
                 drop(first);
@@ -108,10 +113,24 @@ impl End {
                 let _ = copy_bidirectional(&mut client, &mut server).await;
             }
             Err(error) => {
-                self.tell(Dial::Failed(error.to_string()));
+                self.tell(if refused(&error) {
+                    Dial::Refused(error.to_string())
+                } else {
+                    Dial::Failed(error.to_string())
+                });
                 let _ = client.shutdown().await;
             }
         }
+    }
+
+    async fn dial(&self, first: &[u8]) -> Result<BoxStream, DialError> {
+        let Some((tag, hop)) = &self.by else {
+            let mut stream = connect(&*self.services, &self.target).await?;
+            stream.write_all(first).await.map_err(|error| DialError::target(Stage::Dial, error))?;
+            return Ok(Box::new(stream));
+        };
+        let flow = marked(tag, Network::Tcp, self.target.clone());
+        self.services.dial(Via::from(*hop), &flow, first).await
     }
 
     fn tell(&self, outcome: Dial) {
@@ -119,15 +138,6 @@ impl End {
         if matches!(*dial, Dial::Pending) {
             *dial = outcome;
         }
-    }
-
-    /// Pinned and marked: no rule routes it, nobody counts it.
-    fn flow(&self) -> Flow {
-        let nowhere = std::net::SocketAddr::from(([0, 0, 0, 0], 0));
-        let mut flow = Flow::new(Tag::default(), Network::Tcp, nowhere, nowhere, self.target.clone());
-        flow.pin = Some(self.member.tag.clone());
-        flow.probe = true;
-        flow
     }
 }
 

@@ -13,6 +13,7 @@ mod datagrams;
 mod hostile;
 mod idle;
 mod peers;
+mod probing;
 mod reload;
 mod retry;
 mod routing;

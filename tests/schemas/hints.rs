@@ -192,6 +192,8 @@ pub fn sample(record: &str, word: &str, key: &str) -> Option<Value> {
         ("Optimal" | "Adaptive" | "Observed" | "Hrw", "weights") => json!([{ "tag": "t" }]),
         ("LeastLoad", "costs") => json!([{ "match": "t" }]),
         ("OwnProbe", "probe") => json!("tcp"),
+        ("OwnProbe" | "Optimal" | "Adaptive", "probeUrl") => json!("http://probe.example/"),
+        ("Observatory" | "BurstObservatory", "idle") => json!("7m"),
         ("Kcp", "seed") => json!("x"),
         ("Mask", "tcp") => json!([{ "type": "sudoku" }]),
         ("Mask", "udp") => json!([{ "type": "salamander" }]),
@@ -301,7 +303,7 @@ pub fn company(record: &str, key: &str) -> Value {
     match (record, key) {
         ("Xhttp", "sessionIDTable") => json!({ "sessionIDLength": "10-20" }),
         ("RawBalancer", "optimalSettings") => json!({ "strategy": "optimal" }),
-        ("OwnProbe", "probeInterval" | "probeTimeout") => json!({ "probe": "tcp" }),
+        ("OwnProbe", "probeInterval" | "probeTimeout" | "probeIdle") => json!({ "probe": "tcp" }),
         ("Stream" | "Download", "xtlsSettings") => json!({ "security": "xtls" }),
         ("Stream" | "Download", "tlsSettings") => json!({ "security": "tls" }),
         ("Stream" | "Download", "realitySettings") => json!({ "security": "reality" }),

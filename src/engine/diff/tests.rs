@@ -102,7 +102,7 @@ fn balancers_are_named_with_what_changed_in_them() {
     assert_eq!(words(|d| d.balancers[0] = balancer("pool", &["y", "x"])), "balancers ~pool (members in another order)");
     assert_eq!(words(|d| d.balancers[0].guards = false), "balancers ~pool (guards off)");
     assert_eq!(words(|d| d.balancers[0].fallback = Some(Name::new("z"))), "balancers ~pool (fallback z)");
-    let probe = TcpProbe { kind: ProbeKind::Http, interval: 5, timeout: 1 };
+    let probe = TcpProbe { kind: ProbeKind::Http, interval: 5, timeout: 1, ..TcpProbe::default() };
     assert_eq!(words(|d| d.balancers[0].probe = Some(probe)), "balancers ~pool (probe)");
     let optimal = || Strategy::Optimal(Optimal::default());
     assert_eq!(words(|d| d.balancers[0].strategy = optimal()), "balancers ~pool (strategy optimal)");

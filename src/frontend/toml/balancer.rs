@@ -3,10 +3,11 @@
 use crate::addr::Tag;
 use crate::model::balancer::{
     Adaptive, Balancer, Failover, Hrw, LeastLoad, Member, Observed, Optimal, ProbeKind, Strategy, TcpProbe,
+    is_probe_url,
 };
 use crate::model::name::Name;
 use crate::record;
-use crate::shape::{Dialect, Kind, Plain, PlainMap, Reader, Record, Severity, Spot, Table};
+use crate::shape::{Dialect, Kind, Millis, Plain, PlainMap, Reader, Record, Severity, Spot, Table};
 
 record! {
     /// A named group of outbounds. It can stand wherever an outbound's tag can.
@@ -23,8 +24,13 @@ record! {
         probe_interval: u64 = 30;
         /// Seconds for a whole check, name resolution included.
         probe_timeout: u64 = 5;
-        /// What a check does: `tcp` (default of failover and round_robin), `http`, `auto`, `none` (default of the others).
+        /// What a check does: `tcp` (default of failover and round_robin), `http`, `dns`, `auto`, `none` (default of the
+        /// others).
         probe: Option<ProbeKind>;
+        /// What checks by `http` and `dns` ask for, and what guards ask for: `http(s)://…`, or `dns://server/name`.
+        probe_url: String;
+        /// Checks rest once no flow used the members for so long; absent: never.
+        probe_idle: Option<Millis>;
         /// Members by the beginning of their tags.
         selector: Vec<Name>;
         /// Who takes flows when no member lives: an outbound or another balancer.
@@ -111,20 +117,30 @@ impl TomlBalancer {
             kind: self.probe.unwrap_or_else(|| usual_probe(&strategy)),
             interval: self.probe_interval,
             timeout: self.probe_timeout,
+            url: self.probe_url,
+            idle: self.probe_idle,
         };
-        let usual = TcpProbe { kind: own.kind, ..TcpProbe::default() };
+        let span = self.place.span().unwrap_or_default();
+        let usual = TcpProbe { kind: own.kind, url: own.url.clone(), ..TcpProbe::default() };
+        let rounds = matches!(strategy, Strategy::Optimal(_) | Strategy::Adaptive(_));
         if own.kind == ProbeKind::None && own != usual {
-            let span = self.place.span().unwrap_or_default();
             let message =
                 format!("probe_interval and probe_timeout have no effect: strategy {} runs no check", strategy.name());
             cx.report(Severity::Warning, Kind::Ignored, span, message).help = Some("add probe = \"tcp\"".into());
+        } else if own.kind != ProbeKind::None && rounds {
+            let message = format!("probe has no effect: strategy {} runs tests of its own", strategy.name());
+            cx.report(Severity::Warning, Kind::Ignored, span, message).help = Some("take it out".into());
+        }
+        if !own.url.is_empty() && !is_probe_url(&own.url) {
+            let message = format!("the probe address {:?} is not an http://, https:// or dns:// URL", own.url);
+            cx.report(Severity::Error, Kind::Value, span, message);
         }
         let exact = self.outbounds.unwrap_or_default().into_iter().map(Member::Exact);
         Some(Balancer {
             at: self.place,
             tag: self.tag,
             members: exact.chain(self.selector.into_iter().map(Member::Prefix)).collect(),
-            probe: Some(own).filter(|own| own.kind != ProbeKind::None),
+            probe: Some(own).filter(TcpProbe::counts),
             guards: self.guards.unwrap_or_else(|| usual_guards(&strategy)),
             fallback: self.fallback,
             strategy,
@@ -158,9 +174,10 @@ pub fn write(balancer: &Balancer) -> PlainMap {
     raw.outbounds = Some(exact).filter(|exact| !exact.is_empty());
     let word = balancer.strategy.name();
     raw.strategy = Some(word.to_owned()).filter(|word| word != "failover");
-    let probe = balancer.probe.unwrap_or_else(|| TcpProbe { kind: ProbeKind::None, ..TcpProbe::default() });
+    let probe = balancer.probe.clone().unwrap_or_else(TcpProbe::none);
     raw.probe = Some(probe.kind).filter(|kind| *kind != usual_probe(&balancer.strategy));
     (raw.probe_interval, raw.probe_timeout) = (probe.interval, probe.timeout);
+    (raw.probe_url, raw.probe_idle) = (probe.url, probe.idle);
     raw.fallback.clone_from(&balancer.fallback);
     raw.guards = Some(balancer.guards).filter(|guards| *guards != usual_guards(&balancer.strategy));
     let mut out = PlainMap { from: balancer.at.span(), ..PlainMap::default() };

@@ -3,11 +3,13 @@
 use crate::addr::Tag;
 use crate::model::balancer::{
     Adaptive, Balancer, Failover, Hrw, LeastLoad, Member, Observed, Optimal, ProbeKind, Strategy, TcpProbe,
+    is_probe_url,
 };
 use crate::model::name::Name;
 use crate::record;
 use crate::shape::{
-    Defs, Dialect, Field, Kind, Node, Plain, PlainMap, Raw, Reader, Record, Seg, Severity, Spot, Table, Value, nearest,
+    Defs, Dialect, Field, Kind, Millis, Node, Plain, PlainMap, Raw, Reader, Record, Seg, Severity, Spot, Table, Value,
+    nearest,
 };
 
 record! {
@@ -187,12 +189,27 @@ fn get<T: Field + Default>(cx: &mut Reader<'_>, node: Option<&Node>) -> Option<T
 record! {
     /// The check that a balancer runs itself; of ours, beside the settings of random, round robin and failover.
     pub struct OwnProbe {
-        /// `none`, `tcp`, `http`, or `auto` (TCP where the member has an address and port).
+        /// `none`, `tcp`, `http`, `dns`, or `auto`: an observatory that watches members, else TCP where the member has an
+        /// address and port, else HTTP.
         probe: Option<ProbeKind> => "probe";
         /// Seconds from the end of one check to the next.
         probe_interval: u64 = 30 => "probeInterval";
         /// Seconds for a whole check.
         probe_timeout: u64 = 5 => "probeTimeout";
+        /// What checks by `http` and `dns` ask for, and what guards ask for: `http(s)://…`, or `dns://server/name`.
+        probe_url: String => "probeUrl";
+        /// Checks rest once no flow used the members for so long; absent: never.
+        probe_idle: Option<Millis> => "probeIdle";
+    }
+    hook OwnProbe::settle;
+}
+
+impl OwnProbe {
+    fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
+        if !self.probe_url.is_empty() && !is_probe_url(&self.probe_url) {
+            let message = format!("the probe address {:?} is not an http://, https:// or dns:// URL", self.probe_url);
+            cx.error(table.node(), Kind::Value, message);
+        }
     }
 }
 
@@ -207,18 +224,26 @@ fn probed<T: Record>(cx: &mut Reader<'_>, node: Option<&Node>, usual: ProbeKind)
         }
         None => Default::default(),
     };
-    let probe = TcpProbe { kind: own.probe.unwrap_or(usual), interval: own.probe_interval, timeout: own.probe_timeout };
-    Some((settings, Some(probe).filter(|p| p.kind != ProbeKind::None)))
+    let probe = TcpProbe {
+        kind: own.probe.unwrap_or(usual),
+        interval: own.probe_interval,
+        timeout: own.probe_timeout,
+        url: own.probe_url,
+        idle: own.probe_idle,
+    };
+    Some((settings, Some(probe).filter(TcpProbe::counts)))
 }
 
 /// Writes them back, the probe only where it is not the usual one.
-fn write_probed(settings: &impl Record, probe: Option<TcpProbe>, usual: ProbeKind, out: &mut PlainMap) {
+fn write_probed(settings: &impl Record, probe: Option<&TcpProbe>, usual: ProbeKind, out: &mut PlainMap) {
     settings.write_to(Dialect::Json, out);
-    let probe = probe.unwrap_or_else(|| TcpProbe { kind: ProbeKind::None, ..TcpProbe::default() });
+    let probe = probe.cloned().unwrap_or_else(TcpProbe::none);
     let own = OwnProbe {
         probe: Some(probe.kind).filter(|kind| *kind != usual),
         probe_interval: probe.interval,
         probe_timeout: probe.timeout,
+        probe_url: probe.url,
+        probe_idle: probe.idle,
     };
     own.write_to(Dialect::Json, out);
 }
@@ -259,15 +284,15 @@ pub fn write(balancer: &Balancer) -> PlainMap {
     let (plain_probe, auto) = (ProbeKind::None, ProbeKind::Auto);
     let word = match &balancer.strategy {
         Strategy::Random(s) => {
-            write_probed(s, balancer.probe, plain_probe, &mut settings);
+            write_probed(s, balancer.probe.as_ref(), plain_probe, &mut settings);
             "random"
         }
         Strategy::RoundRobin(s) => {
-            write_probed(s, balancer.probe, plain_probe, &mut settings);
+            write_probed(s, balancer.probe.as_ref(), plain_probe, &mut settings);
             "roundRobin"
         }
         Strategy::Failover(s) => {
-            write_probed(s, balancer.probe, auto, &mut settings);
+            write_probed(s, balancer.probe.as_ref(), auto, &mut settings);
             "failover"
         }
         Strategy::LeastPing(s) => written(s, &mut settings, "leastPing"),

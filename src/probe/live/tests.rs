@@ -2,20 +2,25 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::BytesMut;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::*;
-use crate::addr::{DomainName, OutboundId};
-use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Stage, Via};
-use crate::probe::plan::read_url;
+use crate::addr::{DomainName, Host, Network, OutboundId, Tag};
+use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Packets, Stage, Via};
+use crate::probe::url::read_url;
+use crate::probe::what::{Ping, Query};
+use reqwest::Method;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -57,8 +62,33 @@ impl Services for House {
         })
     }
 
-    fn associate<'a>(&'a self, _: Via, _: &'a Flow) -> BoxFuture<'a, Result<BoxPackets, DialError>> {
-        Box::pin(async { Err(DialError::us(Stage::Policy, io::ErrorKind::Unsupported)) })
+    fn associate<'a>(&'a self, via: Via, flow: &'a Flow) -> BoxFuture<'a, Result<BoxPackets, DialError>> {
+        self.dials.lock().unwrap().push((via, flow.clone(), 0));
+        Box::pin(async move {
+            if flow.pin == Some("tcp-only".into()) {
+                return Err(DialError::us(Stage::Policy, io::ErrorKind::Unsupported));
+            }
+            let socket = UdpSocket::bind("127.0.0.1:0").await.map_err(|error| DialError::us(Stage::Dial, error))?;
+            Ok(Box::new(Direct(socket)) as BoxPackets)
+        })
+    }
+}
+
+/// Datagrams that leave directly.
+struct Direct(UdpSocket);
+
+impl Packets for Direct {
+    fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
+        let mut space = [0; 2048];
+        let mut space = ReadBuf::new(&mut space);
+        let from = std::task::ready!(self.0.poll_recv_from(cx, &mut space))?;
+        buf.extend_from_slice(space.filled());
+        Poll::Ready(Ok(from.into()))
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
+        let Some(to) = peer.socket() else { return Poll::Ready(Ok(())) };
+        self.0.poll_send_to(cx, payload, to).map_ok(|_| ())
     }
 }
 
@@ -99,6 +129,8 @@ async fn answer(mut io: impl AsyncRead + AsyncWrite + Unpin, seen: &Seen) -> io:
     }
     let request = String::from_utf8_lossy(&request).into_owned();
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+    let lower = request.to_ascii_lowercase();
+    let host = lower.split("host: ").nth(1).and_then(|rest| rest.split("\r\n").next()).unwrap_or_default().to_owned();
     seen.requests.lock().unwrap().push(request);
     let step = |n: usize| format!("HTTP/1.1 302 Found\r\nLocation: /again/{}\r\nContent-Length: 0\r\n\r\n", n + 1);
     let head = match path.split('/').collect::<Vec<_>>()[..] {
@@ -109,15 +141,29 @@ async fn answer(mut io: impl AsyncRead + AsyncWrite + Unpin, seen: &Seen) -> io:
         [_, "elsewhere"] => "HTTP/1.1 302 Found\r\nLocation: ftp://a.example/\r\nContent-Length: 0\r\n\r\n".into(),
         [_, "short"] => "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n".into(),
         [_, "endless"] => "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".into(),
+        [_, "huge"] => "HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n".into(),
+        [_, "trickle"] => "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".into(),
+        [_, "204"] if host == "probe.invalid" => "HTTP/1.1 204 No Content\r\nX-Etemenanki-Responder: 1\r\n\r\n".into(),
+        [_, "204"] => "HTTP/1.1 204 No Content\r\n\r\n".into(),
         _ => "HTTP/1.1 403 Forbidden\r\nContent-Length: 5\r\n\r\nnever".into(),
     };
     io.write_all(head.as_bytes()).await?;
+    if lower.starts_with("head ") {
+        return io.read_u8().await.map(|_| ());
+    }
     match path.split('/').collect::<Vec<_>>()[..] {
         [_, "bytes", n] => io.write_all(&vec![b'x'; n.parse().unwrap_or_default()]).await?,
         [_, "short"] => {
             io.write_all(b"half of it").await?;
             return io.shutdown().await;
         }
+        [_, "huge"] => loop {
+            io.write_all(&[b'x'; 0x4000]).await?;
+        },
+        [_, "trickle"] => loop {
+            io.write_all(b"x").await?;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        },
         [_, "endless"] => loop {
             io.write_all(b"400\r\n").await?;
             io.write_all(&[b'x'; 0x400]).await?;
@@ -136,18 +182,21 @@ fn closed_port() -> (TcpSocket, SocketAddr) {
     (socket, at)
 }
 
-fn member() -> Member {
-    Member { tag: "node".into(), hop: OutboundId(7).into(), udp: true, weight: 100 }
+fn test(url: &str) -> Test {
+    Test { url: read_url(url).unwrap(), max_bytes: 1 << 24, accept: 200..=399, responder: false }
 }
 
-fn order(url: &str) -> Order {
-    let url = read_url(url).unwrap();
-    Order { url, timeout: LIMIT, max_bytes: 1 << 24, accept: 200..=399, redirects: 10 }
+async fn measured(house: &Arc<House>, what: &What) -> Result<Sample, Failure> {
+    measured_by(&Live::new(Arc::clone(house) as Arc<dyn Services>), "node", what).await
 }
 
-async fn run(house: &Arc<House>, order: &Order) -> Result<Sample, Failure> {
-    let live = Live::new(Arc::clone(house) as Arc<dyn Services>);
-    timeout(LIMIT, live.fetch(&member(), order)).await.unwrap()
+async fn measured_by(live: &Live, tag: &str, what: &What) -> Result<Sample, Failure> {
+    let (tag, hop) = (Tag::new(tag), OutboundId(7).into());
+    timeout(LIMIT, live.measure(Some(By { tag: &tag, hop }), what)).await.unwrap()
+}
+
+async fn run(house: &Arc<House>, test: &Test) -> Result<Sample, Failure> {
+    measured(house, &What::Test(test.clone())).await
 }
 
 fn said(result: Result<Sample, Failure>) -> String {
@@ -159,7 +208,7 @@ async fn o2_an_attempt_counts_body_bytes_on_a_connection_of_its_own() {
     let (at, seen) = origin(None).await;
     let house = Arc::new(House::default());
     for attempt in 1..=3 {
-        let sample = run(&house, &order(&format!("http://{at}/bytes/81920"))).await.unwrap();
+        let sample = run(&house, &test(&format!("http://{at}/bytes/81920"))).await.unwrap();
         assert_eq!((sample.bytes, sample.status), (81_920, 200));
         assert!(sample.time >= sample.dial && sample.dial > Duration::ZERO);
         assert_eq!(seen.connections.load(Ordering::Relaxed), attempt, "a new connection each time");
@@ -173,9 +222,9 @@ async fn o2_an_attempt_counts_body_bytes_on_a_connection_of_its_own() {
 async fn o2_an_empty_body_is_a_success_and_reading_stops_at_the_limit() {
     let (at, _) = origin(None).await;
     let house = Arc::new(House::default());
-    let sample = run(&house, &order(&format!("http://{at}/empty"))).await.unwrap();
+    let sample = run(&house, &test(&format!("http://{at}/empty"))).await.unwrap();
     assert_eq!((sample.bytes, sample.status), (0, 204));
-    let endless = Order { max_bytes: 100_000, ..order(&format!("http://{at}/endless")) };
+    let endless = Test { max_bytes: 100_000, ..test(&format!("http://{at}/endless")) };
     assert_eq!(run(&house, &endless).await.unwrap().bytes, 100_000);
 }
 
@@ -185,13 +234,13 @@ async fn o2_redirects_go_through_the_member_whatever_host_they_name() {
     let (second, _) = origin(None).await;
     let house = Arc::new(House::default());
     house.knows("other.example", second);
-    let sample = run(&house, &order(&format!("http://{first}/to/other.example"))).await.unwrap();
+    let sample = run(&house, &test(&format!("http://{first}/to/other.example"))).await.unwrap();
     assert_eq!(sample.bytes, 5000);
     let dialed: Vec<_> = house.dials.lock().unwrap().iter().map(|(_, flow, _)| flow.target.to_string()).collect();
     assert_eq!(dialed, [first.to_string(), "other.example:80".into()]);
 
-    assert_eq!(said(run(&house, &order(&format!("http://{first}/again/0"))).await), "more than 10 redirects");
-    let bad = said(run(&house, &order(&format!("http://{first}/elsewhere"))).await);
+    assert_eq!(said(run(&house, &test(&format!("http://{first}/again/0"))).await), "more than 10 redirects");
+    let bad = said(run(&house, &test(&format!("http://{first}/elsewhere"))).await);
     assert!(bad.contains("ftp"), "{bad}");
 }
 
@@ -199,13 +248,13 @@ async fn o2_redirects_go_through_the_member_whatever_host_they_name() {
 async fn o3_a_status_outside_the_range_a_broken_body_and_a_failed_dial_are_failures() {
     let (at, _) = origin(None).await;
     let house = Arc::new(House::default());
-    assert_eq!(said(run(&house, &order(&format!("http://{at}/"))).await), "status 403 does not count as success");
-    let short = said(run(&house, &order(&format!("http://{at}/short?key=secret"))).await);
+    assert_eq!(said(run(&house, &test(&format!("http://{at}/"))).await), "status 403 does not count as success");
+    let short = said(run(&house, &test(&format!("http://{at}/short?key=secret"))).await);
     assert!(!short.contains("Sample") && !short.contains("secret"), "{short}");
     let (_kept, closed) = closed_port();
-    let refused = said(run(&house, &order(&format!("http://{closed}/"))).await);
+    let refused = said(run(&house, &test(&format!("http://{closed}/"))).await);
     assert!(refused.starts_with("dialing failed"), "the outbound's own word: {refused}");
-    let unknown = said(run(&house, &order("http://nowhere.example/")).await);
+    let unknown = said(run(&house, &test("http://nowhere.example/")).await);
     assert!(unknown.starts_with("server refused"), "{unknown}");
 }
 
@@ -214,7 +263,7 @@ async fn o16_probes_are_marked_pinned_and_never_routed() {
     let (at, _) = origin(None).await;
     let house = Arc::new(House::default());
     house.knows("www.example", at);
-    run(&house, &order("http://www.example/bytes/1")).await.unwrap();
+    run(&house, &test("http://www.example/bytes/1")).await.unwrap();
     let dials = house.dials.lock().unwrap();
     let (via, flow, first) = &dials[0];
     assert_eq!(*via, Via::Outbound(OutboundId(7)), "the member itself, not the rules");
@@ -243,21 +292,56 @@ async fn tls_runs_end_to_end_through_the_member() {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(cert.cert.der().clone()).unwrap();
     let live = Live::trusting(Arc::clone(&house) as Arc<dyn Services>, Trust::only(roots));
-    let sample = timeout(LIMIT, live.fetch(&member(), &order("https://secure.example/bytes/70000"))).await.unwrap();
+    let test = |url: &str| What::Test(test(url));
+    let sample = measured_by(&live, "node", &test("https://secure.example/bytes/70000")).await;
     assert_eq!(sample.unwrap().bytes, 70_000);
-    let wrong = timeout(LIMIT, live.fetch(&member(), &order("https://wrong.example/bytes/7"))).await.unwrap();
+    let wrong = measured_by(&live, "node", &test("https://wrong.example/bytes/7")).await;
     assert!(said(wrong).contains("certificate"), "a member that lies about the target fails");
+}
+
+#[tokio::test]
+async fn bad_test_urls_fail_or_end_at_their_limits() {
+    let (at, _) = origin(None).await;
+    let house = Arc::new(House::default());
+    let huge = Test { max_bytes: 1 << 20, ..test(&format!("http://{at}/huge")) };
+    assert_eq!(run(&house, &huge).await.unwrap().bytes, 1 << 20, "10 GB end where reading stops");
+    let live = Live::new(Arc::clone(&house) as Arc<dyn Services>);
+    let (tag, hop) = (Tag::new("node"), OutboundId(7).into());
+    let trickle = What::Test(test(&format!("http://{at}/trickle")));
+    let slow = live.measure(Some(By { tag: &tag, hop }), &trickle);
+    assert!(timeout(Duration::from_millis(500), slow).await.is_err(), "a trickle lasts until its time is over");
 }
 
 #[tokio::test]
 async fn a_sign_of_life_takes_any_status_and_reads_no_body() {
     let (at, seen) = origin(None).await;
     let house = Arc::new(House::default());
-    for path in ["", "again/0", "endless"] {
-        let order = Order::sign_of_life(read_url(&format!("http://{at}/{path}")).unwrap(), LIMIT);
-        assert_eq!(run(&house, &order).await.unwrap().bytes, 0);
+    for (path, method) in [("", Method::GET), ("again/0", Method::GET), ("huge", Method::GET), ("huge", Method::HEAD)] {
+        let ping = Ping::new(read_url(&format!("http://{at}/{path}")).unwrap(), method);
+        let sample = measured(&house, &What::Ping(ping)).await.unwrap();
+        assert!(sample.bytes == 0 && sample.time >= sample.dial);
     }
-    assert_eq!(seen.requests.lock().unwrap().len(), 3, "a redirect is an answer like any other");
+    let requests = seen.requests.lock().unwrap();
+    assert_eq!(requests.len(), 4, "a redirect is an answer like any other");
+    assert_eq!(seen.connections.load(Ordering::Relaxed), 4, "a new connection each time");
+    assert!(requests[3].starts_with("HEAD /huge "), "{}", requests[3]);
+    let browser = requests.iter().all(|request| {
+        let request = request.to_ascii_lowercase();
+        request.contains("user-agent: mozilla/5.0") && request.contains("accept-language: ")
+    });
+    assert!(browser, "{requests:?}");
+}
+
+#[tokio::test]
+async fn a_probe_that_takes_the_page_takes_no_more_than_its_limit() {
+    let (at, _) = origin(None).await;
+    let house = Arc::new(House::default());
+    let page = |path: &str| {
+        let ping = Ping::new(read_url(&format!("http://{at}/{path}")).unwrap(), Method::GET);
+        What::Ping(Ping { body: 1 << 16, ..ping })
+    };
+    assert!(measured(&house, &page("huge")).await.is_ok());
+    assert!(measured(&house, &page("short")).await.is_err(), "what breaks off was not taken");
 }
 
 #[tokio::test]
@@ -266,13 +350,96 @@ async fn tcp_checks_resolve_and_try_every_address() {
     let at = listener.local_addr().unwrap();
     let house = Arc::new(House::default());
     house.knows("node.example", at);
-    let live = Live::new(Arc::clone(&house) as Arc<dyn Services>);
-    let endpoint = |host: &str| format!("{host}:{}", at.port()).parse().unwrap();
-    live.connect(&endpoint("node.example")).await.unwrap();
-    live.connect(&endpoint("127.0.0.1")).await.unwrap();
-    assert!(live.connect(&endpoint("other.example")).await.is_err());
+    let tcp = |host: &str| What::Tcp(format!("{host}:{}", at.port()).parse().unwrap());
+    measured(&house, &tcp("node.example")).await.unwrap();
+    measured(&house, &tcp("127.0.0.1")).await.unwrap();
+    assert!(measured(&house, &tcp("other.example")).await.is_err());
     let (_kept, closed) = closed_port();
-    assert!(live.connect(&closed.into()).await.is_err());
+    let refused = measured(&house, &What::Tcp(closed.into())).await;
+    assert!(matches!(refused, Err(Failure::Refused(_))), "{}", said(refused));
     assert_eq!(*house.resolved.lock().unwrap(), ["node.example", "other.example"]);
     assert!(house.dials.lock().unwrap().is_empty(), "the member's own settings are not applied");
+}
+
+#[tokio::test]
+async fn the_network_itself_is_asked_past_all_members() {
+    let (at, _) = origin(None).await;
+    let house = Arc::new(House::default());
+    house.knows("check.example", at);
+    let live = Live::new(Arc::clone(&house) as Arc<dyn Services>);
+    let ping = |host: &str| Ping::new(read_url(&format!("http://{host}:{}/empty", at.port())).unwrap(), Method::HEAD);
+    live.measure(None, &What::Ping(ping("check.example"))).await.unwrap();
+    assert!(live.measure(None, &What::Ping(ping("nowhere.example"))).await.is_err());
+    assert!(house.dials.lock().unwrap().is_empty());
+}
+
+/// A name server that loses the first question, answers the second with a wrong number and only the third well.
+async fn name_server() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let at = socket.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut question = [0; 512];
+        for round in 1.. {
+            let (len, from) = socket.recv_from(&mut question).await.unwrap();
+            let mut answer = question[..len].to_vec();
+            answer[2] |= 0x80;
+            match round {
+                1 => continue,
+                2 => answer[0] ^= 1,
+                _ => {}
+            }
+            socket.send_to(&answer, from).await.unwrap();
+        }
+    });
+    at
+}
+
+#[tokio::test]
+async fn a_question_by_udp_is_repeated_and_only_its_own_answer_counts() {
+    let server = name_server().await;
+    let house = Arc::new(House::default());
+    let query =
+        |server: SocketAddr| What::Dns(Query { server: server.into(), name: DomainName::new("www.example").unwrap() });
+    let sample = measured(&house, &query(server)).await.unwrap();
+    assert!(sample.time >= Duration::from_secs(3), "two pauses: {:?}", sample.time);
+    let dials = house.dials.lock().unwrap().clone();
+    let (via, flow, _) = &dials[0];
+    assert_eq!((dials.len(), *via, flow.network), (1, Via::Outbound(OutboundId(7)), Network::Udp));
+    assert!(flow.probe && flow.pin == Some("node".into()));
+    let live = Live::new(Arc::clone(&house) as Arc<dyn Services>);
+    assert!(measured_by(&live, "tcp-only", &query(server)).await.is_err());
+}
+
+#[tokio::test]
+async fn a_server_that_answers_tests_is_asked_and_others_by_the_url() {
+    let (at, seen) = origin(None).await;
+    let house = Arc::new(House::default());
+    let live = Live::new(Arc::clone(&house) as Arc<dyn Services>);
+    let url = format!("http://{at}/bytes/7");
+    let test = What::Test(Test { responder: true, ..test(&url) });
+    for _ in 0..2 {
+        let sample = measured_by(&live, "plain", &test).await.unwrap();
+        assert_eq!(sample.bytes, 7, "no server of ours behind this member: the url counts");
+    }
+    let tries = |house: &House| {
+        house.dials.lock().unwrap().iter().filter(|(_, flow, _)| flow.target.to_string() == "probe.invalid:80").count()
+    };
+    assert_eq!(tries(&house), 1, "and that is remembered");
+    house.knows("probe.invalid", at);
+    for _ in 0..2 {
+        let sample = measured_by(&live, "ours", &test).await.unwrap();
+        assert_eq!(sample.bytes, 81_920);
+    }
+    let asked: Vec<String> =
+        seen.requests.lock().unwrap().iter().map(|r| r.split("\r\n").next().unwrap().to_owned()).collect();
+    assert_eq!(
+        asked,
+        [
+            "GET /bytes/7 HTTP/1.1",
+            "GET /bytes/7 HTTP/1.1",
+            "GET /204 HTTP/1.1",
+            "GET /bytes/81920 HTTP/1.1",
+            "GET /bytes/81920 HTTP/1.1"
+        ]
+    );
 }

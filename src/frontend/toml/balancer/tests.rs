@@ -49,10 +49,10 @@ fn the_first_users_example_and_its_defaults() {
     let balancer = balancer.unwrap();
     assert!(problems.is_empty());
     assert_eq!(balancer.strategy, Strategy::Failover(Failover::default()));
-    assert_eq!(balancer.probe, Some(TcpProbe { kind: ProbeKind::Tcp, interval: 30, timeout: 5 }));
+    assert_eq!(balancer.probe, Some(TcpProbe::default()));
     let (spread, _) =
         read("tag = \"s\"\noutbounds = [\"a\"]\nstrategy = \"round_robin\"\nprobe_interval = 10\nprobe_timeout = 3");
-    assert_eq!(spread.unwrap().probe, Some(TcpProbe { kind: ProbeKind::Tcp, interval: 10, timeout: 3 }));
+    assert_eq!(spread.unwrap().probe, Some(TcpProbe { interval: 10, timeout: 3, ..TcpProbe::default() }));
 }
 
 #[test]
