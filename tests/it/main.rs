@@ -9,6 +9,7 @@ mod balancing;
 mod broken;
 mod callers;
 mod commands;
+mod control;
 mod datagrams;
 mod hostile;
 mod idle;

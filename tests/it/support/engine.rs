@@ -26,10 +26,17 @@ impl Engine {
     pub fn started_by(args: &[&str], files: &[(&str, &str)], input: &[u8], ports: &[u16]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_etemenanki"));
         command.args(args);
-        Self::of(command, files, input, ports)
+        Self::of(command, None, files, input, ports)
     }
 
-    fn of(mut command: Command, files: &[(&str, &str)], input: &[u8], ports: &[u16]) -> Self {
+    /// With a TOML config, and `runtime` for the folder in which its control socket is found.
+    pub fn within(runtime: &Path, config: &str, ports: &[u16]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_etemenanki"));
+        command.args(["run", "-c", "config.toml"]);
+        Self::of(command, Some(runtime), &[("config.toml", config)], b"", ports)
+    }
+
+    fn of(mut command: Command, runtime: Option<&Path>, files: &[(&str, &str)], input: &[u8], ports: &[u16]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, text) in files {
             let path = folder.path().join(name);
@@ -38,6 +45,7 @@ impl Engine {
         }
         // The least that any caller gives: no HOME, PATH, TZ or TERM.
         command.current_dir(folder.path()).env_clear().env("XRAY_LOCATION_ASSET", folder.path());
+        command.envs(runtime.map(|runtime| ("XDG_RUNTIME_DIR", runtime)));
         let mut process = Process::fed("etemenanki", command, folder, input);
         for port in ports {
             let listens = process.wait_to_listen(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)));
@@ -57,7 +65,7 @@ impl Engine {
         let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_etemenanki"), "run", "-c", "config.json"]);
-        Self::of(command, &[("config.json", &config.to_string())], b"", ports)
+        Self::of(command, None, &[("config.json", &config.to_string())], b"", ports)
     }
 
     /// The same for a TOML config.
