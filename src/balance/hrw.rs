@@ -30,8 +30,9 @@ pub(super) fn best(key: Key, members: &[Member], candidates: impl Iterator<Item 
             best = Some((at, score(hash, member.weight)));
             continue;
         };
-        // -ln(u) is never below 1 - u: most members lose without a logarithm.
-        if f64::from(member.weight) < high * (1.0 - draw(hash)) * SLACK {
+        // With v = 1 - u, -ln(u) is above v + v^2/2: most members lose without a logarithm.
+        let v = 1.0 - draw(hash);
+        if f64::from(member.weight) < high * (v + v * v * 0.5) * SLACK {
             continue;
         }
         let score = score(hash, member.weight);
