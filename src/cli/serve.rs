@@ -1,16 +1,19 @@
 //! The runtime around a running engine: threads, signals, and an end that does not drag on.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::words::Wording;
+use crate::balance::{Witness, Witnesses};
 use crate::control::{Gallery, Live, PlaceError, Server, Surroundings};
 use crate::engine::{BindError, BuildError, Engine};
+use crate::journal::{Journal, Limit};
 use crate::model::config::Config;
-use crate::model::control::Socket;
+use crate::model::control::{Control, Socket};
 
 /// Why a good configuration does not run.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +27,14 @@ pub enum StartError {
     /// The control socket cannot be where it was asked for.
     #[error("control socket: {0}")]
     Control(#[from] PlaceError),
+    /// The journal cannot be written.
+    #[error("journal {path}: {source}")]
+    Journal {
+        /// Which file.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The machine gives no threads or signals.
     #[error("no runtime: {0}")]
     Runtime(#[from] io::Error),
@@ -34,14 +45,19 @@ const LAST: Duration = Duration::from_millis(100);
 
 /// Runs the configuration until TERM or INT.
 pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
-    let control = config.services.control.clone();
+    let settings = config.services.control.clone();
     let engine = Engine::prepare(config)?;
     raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let told = told()?;
         let bound = engine.bind()?;
-        let control = open_control(&control.socket)?;
+        let journal = open_journal(&settings)?;
+        let control = open_control(&settings.socket)?;
+        let gallery = Arc::new(Gallery::default());
+        let mut witnesses = Witnesses(vec![Arc::clone(&gallery) as Arc<dyn Witness>]);
+        witnesses.0.extend(journal);
+        let bound = bound.watched_by(witnesses);
         // Panels wait for this line, and it must pass the level that most configurations have.
         tracing::warn!(target: "core", "{}", wording.started());
         let token = CancellationToken::new();
@@ -50,7 +66,6 @@ pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
             told.await;
             stop.cancel();
         });
-        let gallery = Arc::new(Gallery::default());
         let live = Arc::new(Live::new(bound.handle()));
         let control = control.map(|server| tokio::spawn(server.run(live, gallery, token.clone())));
         bound.run(token).await;
@@ -62,6 +77,17 @@ pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
     });
     runtime.shutdown_timeout(LAST);
     ended
+}
+
+/// Opens the journal, if there is to be one.
+fn open_journal(settings: &Control) -> Result<Option<Arc<dyn Witness>>, StartError> {
+    if settings.journal.is_empty() {
+        return Ok(None);
+    }
+    let engine = format!("etemenanki {}", env!("CARGO_PKG_VERSION"));
+    let journal = Journal::open(Path::new(&settings.journal), Limit(settings.journal_max_bytes), &engine);
+    let journal = journal.map_err(|source| StartError::Journal { path: settings.journal.clone(), source })?;
+    Ok(Some(Arc::new(journal)))
 }
 
 /// Opens the control socket. Where the usual place cannot be used the engine runs all the same: traffic comes first. One

@@ -6,7 +6,7 @@ use super::house::House;
 use super::protocol::{Code, EngineReport, Refused};
 use crate::addr::Tag;
 use crate::balance::{Order, Refusal, Report};
-use crate::engine::Handle;
+use crate::engine::{Handle, NotDone};
 
 /// The engine of this process.
 #[derive(Debug)]
@@ -26,6 +26,16 @@ impl Live {
     }
 }
 
+/// The reason for programs.
+fn code(error: &NotDone) -> Code {
+    match error {
+        NotDone::NoBalancer { .. } => Code::UnknownBalancer,
+        NotDone::Refused(Refusal::NoMember { .. }) => Code::UnknownMember,
+        NotDone::Refused(Refusal::NoProbe(_) | Refusal::Service(_)) => Code::NothingToTest,
+        NotDone::Stopping => Code::Stopping,
+    }
+}
+
 impl House for Live {
     fn engine(&self) -> EngineReport {
         self.engine.clone()
@@ -36,13 +46,10 @@ impl House for Live {
     }
 
     async fn order(&self, balancer: &Tag, order: Order) -> Result<(), Refused> {
-        if let Some(done) = self.handle.order_service(balancer, &order) {
-            return done.map_err(|refusal| {
-                let unknown = matches!(refusal, Refusal::NoMember { .. });
-                let code = if unknown { Code::UnknownMember } else { Code::NothingToTest };
-                Refused::new(code, refusal.to_string())
-            });
-        }
-        Err(Refused::new(Code::Stopping, format!("balancer {balancer} takes no orders yet")))
+        let done = match self.handle.order_service(balancer, &order) {
+            Some(done) => done.map_err(NotDone::Refused),
+            None => self.handle.order(balancer, order).await,
+        };
+        done.map_err(|error| Refused::new(code(&error), error.to_string()))
     }
 }

@@ -19,7 +19,7 @@ use super::shared::Shared;
 use super::snapshot::{Exit, Snapshot};
 use super::tasks::{Running, Seat, after};
 use super::web::{RunningWeb, Web};
-use crate::balance::{Memory, Witnesses};
+use crate::balance::Memory;
 use crate::inbound::{Inbound, Listener, Place};
 use crate::model::config::Config;
 use crate::model::outbound::OutboundKind;
@@ -109,7 +109,7 @@ pub(super) async fn probe(shared: &Arc<Shared>, standing: &Standing, watched: Ve
         None => Memory::default(),
     };
     let bench = Arc::clone(&standing.bench);
-    let prober = Prober::start(watched, bench, &memory, Witnesses::default(), &standing.stop);
+    let prober = Prober::start(watched, bench, &memory, shared.witnesses(), &standing.stop);
     shared.prober.store(Some(Arc::new(prober)));
 }
 

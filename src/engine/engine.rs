@@ -17,7 +17,7 @@ use super::handle::Handle;
 use super::shared::Shared;
 use super::tasks::Running;
 use super::web::{OpenWeb, Web};
-use crate::balance::Balancer;
+use crate::balance::{Balancer, Witnesses};
 use crate::inbound::Listener;
 use crate::model::config::Config;
 use crate::probe::Watched;
@@ -140,6 +140,13 @@ impl Bound {
     #[must_use]
     pub fn balancers(&self) -> Vec<Arc<Balancer>> {
         self.engine.balancers()
+    }
+
+    /// Tells these what balancers learn and decide, from the first moment to the last. Asked twice, it keeps the first.
+    #[must_use]
+    pub fn watched_by(self, witnesses: Witnesses) -> Self {
+        self.engine.shared.witnesses.get_or_init(|| witnesses);
+        self
     }
 
     /// A hold on it, which lasts while it runs.

@@ -7,6 +7,7 @@ use super::snapshot::Snapshot;
 use crate::addr::Tag;
 use crate::balance::{Moment, Order, Refusal, Report};
 use crate::model::config::Dest;
+use crate::probe::NotDone;
 
 /// A running engine. Each call sees the engine of its moment: a reload changes what there is.
 #[derive(Debug, Clone)]
@@ -29,6 +30,17 @@ impl Handle {
     /// Gives an order to an HTTP service; absent: there is none of that name.
     pub fn order_service(&self, service: &Tag, order: &Order) -> Option<Result<(), Refusal>> {
         self.0.web.load_full()?.order(service, order)
+    }
+
+    /// Gives an order to a balancer.
+    ///
+    /// # Errors
+    /// [`NotDone`] where it cannot be followed; nothing was changed then.
+    pub async fn order(&self, balancer: &Tag, order: Order) -> Result<(), NotDone> {
+        match self.0.prober.load_full() {
+            Some(prober) => prober.order(balancer, order).await,
+            None => Err(NotDone::Stopping),
+        }
     }
 
     /// This moment on the clock of the boards. Before anything is probed there is nothing whose age could be told.

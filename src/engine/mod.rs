@@ -41,3 +41,5 @@ pub use diff::Applied;
 pub use engine::{Bound, Engine, Ready};
 pub use error::{ApplyError, BindError, BuildError};
 pub use handle::Handle;
+
+pub use crate::probe::NotDone;

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::snapshot::Snapshot;
+use crate::balance::Witnesses;
 use crate::probe::Prober;
 use crate::service::HttpServices;
 
@@ -18,6 +19,8 @@ use crate::service::HttpServices;
 pub(super) struct Shared {
     /// What new flows run on.
     pub(super) now: ArcSwap<Snapshot>,
+    /// Who is told what balancers learn and decide.
+    pub(super) witnesses: OnceLock<Witnesses>,
     /// Who measures members, and knows when held flows may go.
     pub(super) prober: ArcSwapOption<Prober>,
     /// Every running listener.
@@ -41,6 +44,7 @@ impl Shared {
     pub(super) fn new(snapshot: Snapshot) -> Self {
         Self {
             now: ArcSwap::from_pointee(snapshot),
+            witnesses: OnceLock::new(),
             prober: ArcSwapOption::empty(),
             doors: TaskTracker::new(),
             webs: TaskTracker::new(),
@@ -55,6 +59,11 @@ impl Shared {
     /// A number for a flow. They begin at 1.
     pub(super) fn number(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Who is told what balancers learn and decide.
+    pub(super) fn witnesses(&self) -> Witnesses {
+        self.witnesses.get().cloned().unwrap_or_default()
     }
 
     /// What new flows run on.

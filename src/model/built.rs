@@ -170,7 +170,6 @@ fn sections(draft: &Draft) -> Vec<&'static str> {
         (s.stats, "stats"),
         (s.metrics.is_some(), "metrics"),
         (!s.control.state_file.is_empty(), "control.state_file"),
-        (!s.control.journal.is_empty(), "control.journal"),
         (s.geodata.is_some(), "geodata"),
         (s.reverse.is_some(), "reverse"),
     ]
