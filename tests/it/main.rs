@@ -20,6 +20,7 @@ mod retry;
 mod routing;
 mod service;
 mod support;
+mod survival;
 mod tunnels;
 mod ways;
 mod web;
