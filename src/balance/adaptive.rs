@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::board::Terms;
-use super::optimal::Sample;
+use super::sample::Sample;
 use super::setup::Adaptive;
 use super::window::Ring;
 
@@ -38,7 +38,7 @@ pub(super) fn rate(known: Known<'_>, settings: &Adaptive, half_life: Duration, n
         let weight = weight(at);
         dial.add(weight, sample.dial.as_secs_f64());
         body.add(weight, sample.time.saturating_sub(sample.dial).as_secs_f64());
-        bytes.add(weight, if sample.bytes == 0 { Sample::EMPTY_BODY } else { sample.bytes } as f64);
+        bytes.add(weight, sample.size() as f64);
     }
     if dial.count == 0 {
         return None;

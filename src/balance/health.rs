@@ -7,7 +7,7 @@ use super::adaptive::{Known, availability};
 use super::board::{Life, Stats};
 use super::guard::Guard;
 use super::job::Fail;
-use super::optimal::Sample;
+use super::sample::Sample;
 use super::tally::{Measured, Tally};
 use super::window::{Ring, median, stats};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::optimal::Sample;
+use super::sample::Sample;
 
 /// A measurement to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Why a member serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub(super) enum Reason {
     /// Better than the one that served by more than the margin.
     Ahead,
     /// Every score is 0; the member that served goes on.

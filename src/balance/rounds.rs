@@ -194,7 +194,7 @@ impl Rounds {
 
 #[cfg(test)]
 mod tests {
-    use super::super::optimal::Sample;
+    use super::super::sample::Sample;
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);

@@ -160,4 +160,27 @@ mod tests {
         assert_eq!(first(ahead(&all, Some(0), 0.15)).0, 1);
         assert!(highest(&[], None).0.is_empty() && ahead(&[], None, 0.15).0.is_empty());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn whoever_is_best_serves_and_nobody_is_lost(
+            worth in proptest::collection::vec((proptest::option::of(0u32..5), proptest::bool::ANY, proptest::bool::ANY), 1..7),
+            serving in 0usize..7,
+        ) {
+            let worth: Vec<Worth> = worth
+                .into_iter()
+                .map(|(score, works, out)| Worth { score: score.map(f64::from), works, out })
+                .collect();
+            let best = worth.iter().filter(|one| !one.out).map(|one| one.score.unwrap_or(0.0)).reduce(f64::max);
+            for (ranking, _) in [highest(&worth, Some(serving)), ahead(&worth, Some(serving), 0.0)] {
+                let mut everyone = ranking.to_vec();
+                everyone.sort_unstable();
+                proptest::prop_assert_eq!(everyone, (0..worth.len()).collect::<Vec<_>>());
+                if let Some(best) = best {
+                    proptest::prop_assert!(!worth[ranking[0]].out);
+                    proptest::prop_assert_eq!(worth[ranking[0]].score.unwrap_or(0.0), best);
+                }
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::optimal::Sample;
+use super::sample::Sample;
 
 /// The attempts of one member, summed: any number of them costs the same memory.
 #[derive(Debug, Clone)]
@@ -165,5 +165,25 @@ mod tests {
             tally.done(Sample { bytes: 1, time: SECOND, dial: SECOND, status: 200 }, 10 * SECOND);
         }
         assert_eq!((tally.samples().count(), tally.attempts(), tally.result().bytes), (64, 1001, 1001));
+    }
+
+    /// The average as the rule says it, without any cleverness.
+    fn plain_average(mut rates: Vec<f64>) -> f64 {
+        rates.sort_by(f64::total_cmp);
+        let kept = if rates.len() < 3 { &rates[..] } else { &rates[1..rates.len() - 1] };
+        kept.iter().sum::<f64>() / kept.len() as f64
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn o4_any_attempts_average_as_the_rule_says(
+            attempts in proptest::collection::vec((proptest::option::of(0u64..1_000_000), 1u32..5000), 1..9),
+        ) {
+            let attempts: Vec<_> = attempts.into_iter().map(|(bytes, ms)| (bytes, f64::from(ms) / 1000.0)).collect();
+            let one = |attempt: &(Option<u64>, f64)| rate(&[*attempt]);
+            let want = plain_average(attempts.iter().map(one).collect());
+            // Summing and subtracting rounds a little, in proportion to the largest rate.
+            proptest::prop_assert!((rate(&attempts) - want).abs() <= 1e-9 * want.max(1e9));
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::super::guard::Guard;
 use super::super::health::Health;
 use super::super::memory::{GroupMemory, Memory, SubjectMemory, Test};
 use super::super::moment::Moment;
-use super::super::optimal::Sample;
+use super::super::sample::Sample;
 use super::super::tally::Measured;
 use super::super::timers::Timer;
 use super::Keeper;

@@ -1,6 +1,6 @@
 use super::super::super::board::Life;
 use super::super::super::job::Outcome;
-use super::super::super::optimal::Sample;
+use super::super::super::sample::Sample;
 use super::super::super::seen::Evidence;
 use super::super::super::setup::{Plan, Rank, Setup};
 use super::world::*;
