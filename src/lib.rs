@@ -19,6 +19,7 @@ pub mod net;
 pub mod outbound;
 pub mod probe;
 pub mod proto;
+pub mod reload;
 pub mod route;
 pub mod service;
 pub mod shape;

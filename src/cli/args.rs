@@ -38,6 +38,9 @@ Examples:
   etemenanki run --test --strict -c config.json
   etemenanki run -c stdin: < config.json
 
+HUP reads everything once more and takes it over; what is the same in both goes on with its flows, and a configuration \
+that cannot run changes nothing.
+
 Exit status: 0 stopped by TERM or INT (or the test passed), 23 bad configuration, 255 cannot start.",
 );
 
@@ -118,7 +121,7 @@ pub enum Command {
 }
 
 /// Flags of `run`.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Args, Clone, Default)]
 #[command(after_help = RUN_EXAMPLES)]
 pub struct Run {
     /// Configuration to run; may be given several times
@@ -139,6 +142,12 @@ pub struct Run {
     /// Unknown keys are errors, not warnings
     #[arg(long)]
     pub strict: bool,
+    /// Take over changes of the files while running; usual for TOML
+    #[arg(long, overrides_with = "no_watch")]
+    pub watch: bool,
+    /// Do not; usual for JSON. HUP reloads either way
+    #[arg(long, overrides_with = "watch")]
+    pub no_watch: bool,
 }
 
 /// Flags of `convert`.

@@ -19,7 +19,7 @@ pub fn main() -> ExitCode {
         }
     };
     let exit = match program.command {
-        Command::Run(args) => run::run(&args),
+        Command::Run(args) => run::run(args),
         Command::Version => tools::version(),
         Command::Uuid { input } => tools::uuid(input.as_deref()),
         Command::Completions { shell } => tools::completions(shell),

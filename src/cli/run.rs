@@ -1,28 +1,38 @@
 //! `run`: from the arguments to a running engine, and the words on the way.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 use super::args::Run;
 use super::exit::Exit;
 use super::say;
-use super::serve::{self, StartError};
-use super::sources::{self, SourceError};
+use super::serve::{self, Early, Reloading, StartError};
+use super::sources::{self, SourceError, Text};
 use super::words::Wording;
 use crate::engine::Engine;
 use crate::frontend::{Colour, Format, Loaded, Options, Source, headline, load, render, schema, xray};
 use crate::model::config::Config;
-use crate::shape::{Kind, Plain, Severity};
+use crate::reload;
+use crate::shape::{Dialect, Kind, Plain, Severity};
 use crate::telemetry::{Setup, Telemetry};
 
 /// `run`, `--test` and `--dump`.
-pub fn run(args: &Run) -> Exit {
-    let mut loaded = match gather(args) {
-        Ok((loaded, notes)) => {
+pub fn run(args: Run) -> Exit {
+    let early = match Early::new() {
+        Ok(early) => early,
+        Err(error) => {
+            say::out(wording_of_name(&args).not_started(&StartError::from(error).to_string()));
+            return Exit::Start;
+        }
+    };
+    let args = &args;
+    let (mut loaded, print) = match gather(args) {
+        Ok((loaded, notes, print)) => {
             // `--dump` prints nothing but the configuration.
             if !args.dump {
                 greet(wording(&loaded), &notes);
             }
-            loaded
+            (loaded, print)
         }
         Err(error) => {
             let wording = wording_of_name(args);
@@ -44,17 +54,34 @@ pub fn run(args: &Run) -> Exit {
     match config.filter(|_| !loaded.failed()) {
         None => refuse(&loaded, args.test),
         Some(config) if args.test => test(&loaded, config),
-        Some(config) => start(loaded, config),
+        Some(config) => start(args.clone(), early, loaded, config, print),
     }
 }
 
-/// Everything that was named, read and understood, and what was chosen on the way.
-fn gather(args: &Run) -> Result<(Loaded, Vec<String>), SourceError> {
+/// Everything that was named, read and understood, what was chosen on the way, and a print of the texts.
+fn gather(args: &Run) -> Result<(Loaded, Vec<String>, u64), SourceError> {
     let gathered = sources::gather(args)?;
-    let format = args.format.as_deref().and_then(Format::of_word);
-    let named = gathered.texts.into_iter().map(|text| Source { name: text.name, bytes: text.bytes, format });
     let env = |name: &str| std::env::var(name).ok();
-    Ok((load(named.collect(), &Options { strict: args.strict, env: &env }), gathered.notes))
+    let named = sources_of(args, gathered.texts);
+    let print = reload::print(&named);
+    Ok((load(named, &Options { strict: args.strict, env: &env }), gathered.notes, print))
+}
+
+fn sources_of(args: &Run, texts: Vec<Text>) -> Vec<Source> {
+    let format = args.format.as_deref().and_then(Format::of_word);
+    texts.into_iter().map(|text| Source { name: text.name, bytes: text.bytes, format }).collect()
+}
+
+/// How changes are taken over while it runs.
+fn reloading(args: Run, loaded: &Loaded, print: u64, telemetry: &Arc<Telemetry>) -> Reloading {
+    let watch = args.watch || (!args.no_watch && loaded.dialect == Dialect::Toml);
+    let watched = watch.then(|| sources::watched(&args));
+    let (strict, telemetry) = (args.strict, Arc::clone(telemetry));
+    let gather = move || {
+        let texts = sources::again(&args).map_err(|error| error.to_string())?;
+        Ok(sources_of(&args, texts))
+    };
+    Reloading { telemetry, gather: Arc::new(gather), strict, watched, print }
 }
 
 fn greet(wording: Wording, notes: &[String]) {
@@ -110,10 +137,10 @@ fn test(loaded: &Loaded, config: Config) -> Exit {
 }
 
 /// Opens the logs, says there what was found in the configuration, and runs it.
-fn start(loaded: Loaded, config: Config) -> Exit {
+fn start(args: Run, early: Early, loaded: Loaded, config: Config, print: u64) -> Exit {
     let wording = wording(&loaded);
     let telemetry = match Setup::of(&config.log).and_then(|setup| Telemetry::start(&setup)) {
-        Ok(telemetry) => telemetry,
+        Ok(telemetry) => Arc::new(telemetry),
         Err(error) => {
             say::out(wording.refused(&error.to_string(), 0, false));
             return Exit::Config;
@@ -128,9 +155,10 @@ fn start(loaded: Loaded, config: Config) -> Exit {
             _ => tracing::warn!(target: "core", "{line}"),
         }
     }
+    let reloading = reloading(args, &loaded, print, &telemetry);
     // Texts, trees and places of a large configuration weigh more than what runs of it.
     drop(loaded);
-    let ended = serve::until_told(config, wording);
+    let ended = serve::until_told(early, config, wording, reloading);
     // What the log still has comes before the reason, which must be the last line.
     drop(telemetry);
     match ended {

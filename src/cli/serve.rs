@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::words::Wording;
@@ -14,6 +16,8 @@ use crate::engine::{BindError, BuildError, Engine};
 use crate::journal::{Journal, Limit};
 use crate::model::config::Config;
 use crate::model::control::{Control, Socket};
+use crate::reload::{Gather, Reloader, Watched};
+use crate::telemetry::Telemetry;
 
 /// Why a good configuration does not run.
 #[derive(Debug, thiserror::Error)]
@@ -43,12 +47,45 @@ pub enum StartError {
 /// Names that are being looked up hold a thread each, and no call can end them; the process does not wait for those.
 const LAST: Duration = Duration::from_millis(100);
 
+/// What must be there before anything is read: a HUP that comes while we start must not end us.
+pub struct Early {
+    runtime: Runtime,
+    /// A turn for each HUP, or for several that came together.
+    asked: mpsc::Receiver<()>,
+}
+
+impl Early {
+    /// Begins to hear.
+    pub fn new() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let (sender, asked) = mpsc::channel(1);
+        let guard = runtime.enter();
+        hear(sender)?;
+        drop(guard);
+        Ok(Self { runtime, asked })
+    }
+}
+
+/// How changes are taken over.
+pub struct Reloading {
+    /// The logs.
+    pub telemetry: Arc<Telemetry>,
+    /// Reads everything once more.
+    pub gather: Gather,
+    /// Whether unknown keys are errors.
+    pub strict: bool,
+    /// The files to watch, if any.
+    pub watched: Option<Watched>,
+    /// A print of the texts that run.
+    pub print: u64,
+}
+
 /// Runs the configuration until TERM or INT.
-pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
+pub fn until_told(early: Early, config: Config, wording: Wording, reloading: Reloading) -> Result<(), StartError> {
     let settings = config.services.control.clone();
     let engine = Engine::prepare(config)?;
     raise_file_limit();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let Early { runtime, asked } = early;
     let ended = runtime.block_on(async {
         let told = told()?;
         let bound = engine.bind()?;
@@ -68,6 +105,9 @@ pub fn until_told(config: Config, wording: Wording) -> Result<(), StartError> {
         });
         let live = Arc::new(Live::new(bound.handle()));
         let control = control.map(|server| tokio::spawn(server.run(live, gallery, token.clone())));
+        let Reloading { telemetry, gather, strict, watched, print } = reloading;
+        let reloader = Reloader { engine: bound.engine(), telemetry, gather, strict, print };
+        tokio::spawn(reloader.run(asked, watched, token.clone()));
         bound.run(token).await;
         if let Some(control) = control {
             // Its socket goes with it.
@@ -120,6 +160,26 @@ fn raise_file_limit() {
             }
         }
     }
+}
+
+/// Gives a turn for each HUP.
+#[cfg(unix)]
+fn hear(sender: mpsc::Sender<()>) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            // One that waits already will see what this one means.
+            let _ = sender.try_send(());
+        }
+    });
+    Ok(())
+}
+
+/// There is no such signal here.
+#[cfg(not(unix))]
+fn hear(_: mpsc::Sender<()>) -> io::Result<()> {
+    Ok(())
 }
 
 /// Waits for a signal that ends us. Those are heard from here on, not from the first poll.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::Run;
 use super::fetch::{self, Endpoint, FetchError};
+use crate::reload::Watched;
 
 /// Largest configuration that is read. A real one with every user of a large panel has some ten MiB.
 pub const LIMIT: u64 = 64 << 20;
@@ -65,6 +66,9 @@ pub enum SourceError {
     /// A folder without any.
     #[error("the folder {0} holds no configuration (.json, .jsonc, .toml, .yaml, .yml)")]
     Empty(String),
+    /// What was read to its end at the start.
+    #[error("standard input cannot be read again")]
+    Spent,
     /// Nothing was named, nothing was found, and a person sits at standard input.
     #[error("no configuration: name one with -c FILE, or see `etemenanki demo`")]
     Nothing,
@@ -84,6 +88,37 @@ struct Place<'a> {
 
 /// Everything that `run` was given, in the order in which Xray reads it.
 pub fn gather(run: &Run) -> Result<Gathered, SourceError> {
+    let (names, notes) = named(run)?;
+    let texts = names.iter().map(|name| read(name)).collect::<Result<_, _>>()?;
+    Ok(Gathered { texts, notes })
+}
+
+/// The same once more while it runs: files may have come to a folder, addresses are asked again, standard input is spent.
+pub fn again(run: &Run) -> Result<Vec<Text>, SourceError> {
+    let (names, _) = named(run)?;
+    if names.iter().any(|name| name == Path::new(STDIN)) {
+        return Err(SourceError::Spent);
+    }
+    names.iter().map(|name| read(name)).collect()
+}
+
+/// What of it can be watched: files and folders.
+pub fn watched(run: &Run) -> Watched {
+    let names = named(run).map(|(names, _)| names).unwrap_or_default();
+    let is_file = |name: &PathBuf| endpoint(&name.to_string_lossy()).is_none() && name != Path::new(STDIN);
+    let env = |name: &str| std::env::var(name).ok();
+    let place = Place { env: &env, folder: Path::new(""), program: None, terminal: false };
+    let folders = run.confdir.as_deref().map(PathBuf::from).into_iter();
+    let folders = folders.chain(variable(&place, "xray.location.confdir").map(PathBuf::from));
+    Watched {
+        files: names.into_iter().filter(is_file).collect(),
+        folders: folders.filter(|folder| folder.is_dir()).collect(),
+        endings: EXTENSIONS.to_vec(),
+    }
+}
+
+/// The names of everything that `run` was given.
+fn named(run: &Run) -> Result<(Vec<PathBuf>, Vec<String>), SourceError> {
     let program = std::env::current_exe().ok();
     let place = Place {
         env: &|name| std::env::var(name).ok(),
@@ -91,10 +126,11 @@ pub fn gather(run: &Run) -> Result<Gathered, SourceError> {
         program: program.as_deref().and_then(Path::parent),
         terminal: io::stdin().is_terminal(),
     };
-    let (names, notes) = choose(run, &place)?;
-    let texts = names.iter().map(|name| read(name)).collect::<Result<_, _>>()?;
-    Ok(Gathered { texts, notes })
+    choose(run, &place)
 }
+
+/// The name of standard input.
+const STDIN: &str = "stdin:";
 
 /// Which texts, by name.
 fn choose(run: &Run, place: &Place<'_>) -> Result<(Vec<PathBuf>, Vec<String>), SourceError> {
@@ -142,7 +178,7 @@ fn choose(run: &Run, place: &Place<'_>) -> Result<(Vec<PathBuf>, Vec<String>), S
         return Err(SourceError::Nothing);
     }
     notes.push("Using config from STDIN".to_owned());
-    Ok((vec!["stdin:".into()], notes))
+    Ok((vec![STDIN.into()], notes))
 }
 
 /// The configurations of a folder, in byte order of their names.
@@ -169,7 +205,7 @@ pub fn configs_in(dir: &Path, format: Option<&str>) -> Result<Vec<PathBuf>, Sour
 /// Reads one text, wherever it is.
 pub fn read(argument: &Path) -> Result<Text, SourceError> {
     let name = argument.to_string_lossy();
-    if name == "stdin:" {
+    if name == STDIN {
         let bytes = read_bounded(io::stdin().lock(), "stdin")?;
         return Ok(Text { name: "stdin".to_owned(), bytes });
     }

@@ -50,6 +50,9 @@ impl Applied {
             |config: &Config| (config.services.observatories.clone(), config.services.burst_observatories.clone());
         applied.when("observatories changed", watched(old) != watched(new));
         applied.when("other settings changed", others(old, new));
+        if old.services.control != new.services.control {
+            applied.later.push("control");
+        }
         applied
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -97,7 +97,9 @@ impl Ready {
         };
         let open = made.into_iter().map(open).collect::<Result<_, BindError>>()?;
         let engine = Engine { shared, standing: Arc::default() };
-        Ok(Bound { engine, config, open, watched, web: web.bind()? })
+        // Nobody has it yet, so it is free; whoever wants to change the engine waits until it runs.
+        let begun = Arc::clone(&engine.standing).try_lock_owned().ok();
+        Ok(Bound { engine, config, open, watched, web: web.bind()?, begun })
     }
 }
 
@@ -108,6 +110,7 @@ pub struct Bound {
     open: Vec<Open>,
     watched: Vec<Watched>,
     web: OpenWeb,
+    begun: Option<OwnedMutexGuard<Option<Standing>>>,
 }
 
 struct Open {
@@ -157,7 +160,7 @@ impl Bound {
 
     /// Serves until the token falls, then ends every flow and waits for a moment until they are gone.
     pub async fn run(self, token: CancellationToken) {
-        let Self { engine: Engine { shared, standing }, config, open, watched, web } = self;
+        let Self { engine: Engine { shared, standing }, config, open, watched, web, begun: held } = self;
         let bench = Arc::new(Bench::new(Arc::clone(&shared), shared.snapshot()));
         let web = web.start(&shared, &token);
         let mut begun = Standing { config, inbounds: vec![], draining: vec![], bench, web, stop: token.clone() };
@@ -168,7 +171,10 @@ impl Bound {
             listeners.into_iter().for_each(|listener| inbound.open(&shared, listener, &token));
             begun.inbounds.push(inbound);
         }
-        *standing.lock().await = Some(begun);
+        match held {
+            Some(mut held) => *held = Some(begun),
+            None => *standing.lock().await = Some(begun),
+        }
         token.cancelled().await;
         standing.lock().await.take();
         shared.doors.close();

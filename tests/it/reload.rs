@@ -443,3 +443,113 @@ async fn datagrams_of_a_door_drain_too() {
     assert_ne!(String::from_utf8_lossy(&back[..len]), first);
     house.stop().await;
 }
+
+/// A file that is changed under a running program.
+struct Run {
+    engine: crate::support::Engine,
+    file: std::path::PathBuf,
+    at: SocketAddr,
+}
+
+impl Run {
+    fn start(args: &[&str], name: &str, text: &dyn Fn(u16) -> String) -> Self {
+        let port = free_port();
+        let engine = crate::support::Engine::started_by(args, &[(name, &text(port))], b"", &[port]);
+        let file = engine.process.folder.path().join(name);
+        Self { engine, file, at: ([127, 0, 0, 1], port).into() }
+    }
+
+    fn write(&self, text: &str) {
+        std::fs::write(&self.file, text).unwrap();
+    }
+
+    fn hangup(&self) {
+        self.engine.process.signal(rustix::process::Signal::HUP);
+    }
+
+    fn says(&self, text: &str) {
+        self.engine.process.wait_to_say(text);
+    }
+
+    fn port(&self) -> u16 {
+        self.at.port()
+    }
+}
+
+fn json_to(exit: &Exit) -> impl Fn(u16) -> String {
+    let outbound = exit.outbound("a");
+    move |port| {
+        json!({
+            "log": { "loglevel": "info" },
+            "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1", "port": port }],
+            "outbounds": [outbound]
+        })
+        .to_string()
+    }
+}
+
+fn toml_to(exit: &Exit) -> impl Fn(u16) -> String {
+    let to = exit.at.port();
+    move |port| {
+        format!(
+            "[[inbound]]\ntag = \"in\"\nprotocol = \"socks\"\nlisten = \"127.0.0.1\"\nport = {port}\n\n\
+             [[outbound]]\ntag = \"a\"\nprotocol = \"socks\"\nserver = \"127.0.0.1\"\nport = {to}\n"
+        )
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hangup_takes_over_a_good_file_and_a_broken_one_changes_nothing() {
+    let (a, b) = (Exit::start("A").await, Exit::start("B").await);
+    let (old, new) = (json_to(&a), json_to(&b));
+    let run = Run::start(&["run", "-c", "config.json"], "config.json", &old);
+    let mut stream = tunnel(run.at, "x.example:80").await;
+    assert_eq!(line(&mut stream).await, "A");
+    let good = old(run.port());
+    for (n, broken) in [&good[..good.len() / 2], "", &good.replacen("socks", "sokcs", 1)].into_iter().enumerate() {
+        run.write(broken);
+        run.hangup();
+        let told =
+            || run.engine.output().matches("reload: parse failed, keeping current config: config.json:1:").count();
+        assert!(eventually(|| told() == n + 1).await, "{}", run.engine.output());
+        assert_eq!(exit_of(run.at, "x.example:80").await, "A");
+        stream.write_all(b"x").await.unwrap();
+    }
+    run.write(&good);
+    run.hangup();
+    run.says("config reload: no changes");
+    run.write(&new(run.port()));
+    run.hangup();
+    run.says("config reload: outbounds ~a");
+    assert_eq!(exit_of(run.at, "x.example:80").await, "B");
+    stream.write_all(b"x").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_toml_file_is_watched_and_a_json_file_is_not() {
+    let (a, b) = (Exit::start("A").await, Exit::start("B").await);
+    let run = Run::start(&["run", "-c", "config.toml"], "config.toml", &toml_to(&a));
+    let text = toml_to(&a)(run.port());
+    // Up to the middle of a word, as an editor may leave it for a moment.
+    run.write(&text[..text.rfind('"').unwrap()]);
+    run.says("reload: parse failed, keeping current config: config.toml:");
+    assert_eq!(exit_of(run.at, "x.example:80").await, "A");
+    let begun = Instant::now();
+    run.write(&toml_to(&b)(run.port()));
+    run.says("config reload: outbounds ~a");
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert_eq!(exit_of(run.at, "x.example:80").await, "B");
+    // A reference to nothing is read and cannot be built.
+    run.write(&format!("{}[route]\ndefault = \"none\"\n", toml_to(&b)(run.port())));
+    run.says("reload: build failed, keeping current config: config.toml:");
+
+    let json = Run::start(&["run", "-c", "config.json"], "config.json", &json_to(&a));
+    let watched = Run::start(&["run", "--watch", "-c", "config.json"], "config.json", &json_to(&a));
+    for run in [&json, &watched] {
+        run.write(&json_to(&b)(run.port()));
+    }
+    watched.says("config reload: outbounds ~a");
+    assert_eq!(exit_of(json.at, "x.example:80").await, "A", "nobody asked this one");
+    json.hangup();
+    json.says("config reload: outbounds ~a");
+}

@@ -1,0 +1,116 @@
+//! The loop: a signal or a change, the texts once more, and the engine goes over to them or stays.
+
+use std::future::pending;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+
+use super::files::{Changes, Watched};
+use super::read::{Refused, read};
+use crate::engine::Engine;
+use crate::frontend::Source;
+use crate::telemetry::{Setup, Telemetry};
+
+/// Reads the texts of the configuration once more, or says why that cannot be.
+pub type Gather = Arc<dyn Fn() -> Result<Vec<Source>, String> + Send + Sync>;
+
+/// All that a reload needs.
+pub struct Reloader {
+    /// What is changed.
+    pub engine: Engine,
+    /// Where logs go and what they say changes too.
+    pub telemetry: Arc<Telemetry>,
+    /// Where texts come from.
+    pub gather: Gather,
+    /// Whether keys that nobody knows are errors.
+    pub strict: bool,
+    /// The texts that run, for a watch that is to see whether anything changed.
+    pub print: u64,
+}
+
+/// Who asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// A person. They are answered, and log files are opened anew, as those who rotate them expect.
+    Asked,
+    /// A file; nothing is said if its bytes are those that were read last.
+    Changed,
+}
+
+impl Reloader {
+    /// Serves until the token falls. `asked` gives a turn for each signal.
+    pub async fn run(mut self, mut asked: mpsc::Receiver<()>, watched: Option<Watched>, token: CancellationToken) {
+        let mut changes = watched.and_then(|watched| {
+            let started = watched.start();
+            started
+                .inspect_err(|error| tracing::warn!(target: "core", "the configuration cannot be watched: {error}"))
+                .ok()
+        });
+        // What was written since the texts were read and before anybody watched.
+        let mut missed = changes.is_some();
+        loop {
+            let cause = tokio::select! {
+                () = token.cancelled() => return,
+                Some(()) = asked.recv() => Cause::Asked,
+                () = std::future::ready(()), if missed => Cause::Changed,
+                () = changed(&mut changes) => Cause::Changed,
+            };
+            missed = false;
+            if let Err(refused) = self.reload(cause).await {
+                tracing::error!(target: "core", "{refused}");
+            }
+        }
+    }
+
+    async fn reload(&mut self, cause: Cause) -> Result<(), Refused> {
+        let gather = Arc::clone(&self.gather);
+        let gathered = spawn_blocking(move || gather()).await.unwrap_or_else(|error| Err(error.to_string()));
+        // A file that is just being replaced may be gone for a moment; the next change tells of what came.
+        let sources = gathered.map_err(Refused::Parse)?;
+        let print = print(&sources);
+        if cause == Cause::Changed && print == self.print {
+            return Ok(());
+        }
+        self.print = print;
+        let strict = self.strict;
+        let told = spawn_blocking(move || read(sources, strict)).await;
+        let (config, warnings) = told.unwrap_or_else(|error| Err(Refused::Parse(error.to_string())))?;
+        let build = |error: &dyn std::error::Error| Refused::Build(error.to_string());
+        let setup = Setup::of(&config.log).map_err(|error| build(&error))?;
+        setup.try_open().map_err(|error| build(&error))?;
+        let applied = self.engine.apply(config).await.map_err(|error| build(&error))?;
+        if (cause == Cause::Asked || !applied.is_nothing())
+            && let Err(error) = self.telemetry.apply(&setup)
+        {
+            tracing::warn!(target: "core", "logs stay as they were: {error}");
+        }
+        warnings.iter().for_each(|line| tracing::warn!(target: "core", "{line}"));
+        tracing::info!(target: "core", "config reload: {applied}");
+        for key in &applied.later {
+            tracing::warn!(target: "core", "config reload: {key} counts from the next start");
+        }
+        Ok(())
+    }
+}
+
+async fn changed(changes: &mut Option<Changes>) {
+    if let Some(some) = changes {
+        if some.next().await.is_some() {
+            return;
+        }
+        *changes = None;
+    }
+    pending().await
+}
+
+/// A print of texts: whoever only touches a file changes nothing.
+pub fn print(sources: &[Source]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for Source { name, bytes, .. } in sources {
+        (name, bytes).hash(&mut hasher);
+    }
+    hasher.finish()
+}
