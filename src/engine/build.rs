@@ -93,12 +93,18 @@ pub(super) fn build(config: &Config, before: Option<Before<'_>>) -> Result<Built
         router,
         rules: config.rules.iter().map(|rule| Rule { name: rule.name.as_str().into(), to: rule.to.clone() }).collect(),
         default: config.default.clone(),
+        responders: responders(&exits),
         exits,
         groups,
         resolver: Resolver::new(config.dns.as_ref()).map_err(BuildError::Hosts)?,
         levels: Levels::new(&config.policy),
     };
     Ok(Built { snapshot, entries: entries(config, before, &crypto)?, watched })
+}
+
+fn responders(exits: &[Exit]) -> Box<[OutboundId]> {
+    let ids = (0..).map(OutboundId).zip(exits);
+    ids.filter(|(_, exit)| matches!(*exit.outbound, Outbound::Responder(_))).map(|(id, _)| id).collect()
 }
 
 fn exits(config: &Config, before: Option<Before<'_>>, crypto: &Crypto) -> Result<Box<[Exit]>, BuildError> {

@@ -49,6 +49,10 @@ pub(super) async fn head(snapshot: &Snapshot, flow: &Flow) -> Result<Heading, No
         let id = snapshot.tagged(tag).ok_or_else(|| Nowhere::Missing(tag.clone()))?;
         return Ok(Heading { to: Dest::Outbound(id), because: Because::Pinned });
     }
+    // Tests of our own clients are answered before any rule, where a responder is configured.
+    if let Some(id) = snapshot.responder(flow) {
+        return Ok(Heading { to: Dest::Outbound(id), because: Because::Pinned });
+    }
     let because = match decide(snapshot, flow, None) {
         Decision::NeedIps => Box::pin(resolved(snapshot, flow)).await,
         other => other,

@@ -7,8 +7,8 @@ use crate::model::protocol::{Answer as WrittenAnswer, Freedom as WrittenFreedom,
 use crate::model::server::Server as WrittenServer;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
-    Answer, Blackhole, Freedom, Http, Lookup, Loopback, Outbound, Redirect, SendThrough, Server, Socks, Source,
-    Version, Way,
+    Answer, Blackhole, Freedom, Http, Lookup, Loopback, Outbound, Redirect, Responder, SendThrough, Server, Socks,
+    Source, Version, Way,
 };
 use crate::shape::Dialect;
 use crate::tls::{Crypto, Inner};
@@ -36,6 +36,7 @@ impl Maker<'_> {
                 WrittenAnswer::None => Answer::None,
                 WrittenAnswer::Http => Answer::Http,
             })),
+            OutboundKind::Responder(responder) => Outbound::Responder(Responder::new(&responder.host)),
             OutboundKind::Loopback(back) => Outbound::Loopback(Loopback::new(back.inbound_tag.clone())),
             OutboundKind::Socks(socks) => {
                 let servers = socks.servers.iter().map(|server| asked(server, server.account.login())).collect();

@@ -8,6 +8,7 @@ use super::life::Life;
 use super::resolver::Resolver;
 use crate::addr::{OutboundId, Tag};
 use crate::balance::Balancer;
+use crate::flow::Flow;
 use crate::model::config::{BalancerId, Dest};
 use crate::model::fields::DomainStrategy;
 use crate::model::policy::{LevelPolicy, Policy};
@@ -28,6 +29,8 @@ pub(super) struct Snapshot {
     pub(super) default: Option<Dest>,
     /// The outbounds in their order.
     pub(super) exits: Box<[Exit]>,
+    /// Those of them that answer tests themselves.
+    pub(super) responders: Box<[OutboundId]>,
     /// The balancers in their order.
     pub(super) groups: Box<[Group]>,
     /// Names to addresses.
@@ -90,6 +93,14 @@ impl Snapshot {
             }
             Dest::Closed(tag) => Some(Dest::Closed(tag.clone())),
         }
+    }
+
+    /// The outbound that answers this flow itself, whatever the rules say.
+    pub(super) fn responder(&self, flow: &Flow) -> Option<OutboundId> {
+        let answers = |id: &OutboundId| {
+            self.exit(*id).is_some_and(|exit| matches!(&*exit.outbound, Outbound::Responder(one) if one.answers(flow)))
+        };
+        self.responders.iter().copied().find(answers)
     }
 
     /// The outbound with a tag.

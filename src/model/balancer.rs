@@ -239,6 +239,16 @@ fn settle_test(cx: &mut Reader<'_>, table: &Table<'_>, urls: (&str, &str), count
     }
 }
 
+impl LeastLoad {
+    /// Checks what the types cannot say.
+    fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
+        if self.tolerance > 1.0 {
+            let message = format!("`tolerance` is a share from 0 to 1: {} counts as 1", self.tolerance);
+            cx.warn(table.node(), Kind::Value, message).help = Some("30 percent are 0.3".into());
+        }
+    }
+}
+
 /// Inclusive range of HTTP statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatusRange {
@@ -322,6 +332,19 @@ record! {
 impl Adaptive {
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         settle_test(cx, table, (&self.url, &self.probe_url), self.count, self.timeout);
+        if self.window == 0 {
+            cx.error(table.node(), Kind::Value, "`window` must be at least 1").help =
+                Some("leave it out for 8 tests".into());
+        }
+        for (name, value) in [("kappa", self.kappa), ("gamma", self.gamma), ("margin", self.margin)] {
+            if value < 0.0 {
+                cx.error(table.node(), Kind::Value, format!("`{name}` must not be below 0"));
+            }
+        }
+        if self.margin > 1.0 {
+            let message = format!("`margin` is a share, and {} means {} times as good", self.margin, 1.0 + self.margin);
+            cx.warn(table.node(), Kind::Value, message).help = Some("15 percent are 0.15".into());
+        }
     }
 }
 
@@ -341,6 +364,7 @@ record! {
         /// Share of failures from which a member is left out; 0 is off.
         tolerance: f64 => "tolerance";
     }
+    hook LeastLoad::settle;
 }
 
 record! {

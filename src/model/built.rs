@@ -110,7 +110,7 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
     let mut parts = vec![];
     match &outbound.kind {
         // Carrier and security mean nothing to kinds that have no server (Xray ignores them too).
-        OutboundKind::Blackhole(_) => {}
+        OutboundKind::Blackhole(_) | OutboundKind::Responder(_) => {}
         OutboundKind::Loopback(loopback) => {
             if loopback.sniffing.enabled {
                 parts.push(skip("its own sniffing"));

@@ -45,6 +45,7 @@ pub fn outbound(outbound: &Outbound) -> Vec<Problem> {
         OutboundKind::Blackhole(_) => out.no_transport(stream, "blackhole"),
         OutboundKind::Dns(_) => out.no_transport(stream, "dns"),
         OutboundKind::Loopback(_) => out.no_transport(stream, "loopback"),
+        OutboundKind::Responder(_) => out.no_transport(stream, "responder"),
         _ => {}
     }
     if !matches!(outbound.kind, OutboundKind::Hysteria(_)) && matches!(stream.carrier, Carrier::Hysteria(_)) {

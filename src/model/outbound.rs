@@ -8,8 +8,8 @@ use super::fields::DomainStrategy;
 use super::kinds::kinds;
 use super::mux::Mux;
 use super::protocol::{
-    Blackhole, DnsOut, Freedom, HttpAccount, HttpCommon, HysteriaAccount, HysteriaCommon, Loopback, SocksAccount,
-    SocksCommon, SsAccount, TrojanAccount, VlessAccount, VmessAccount, Wireguard,
+    Blackhole, DnsOut, Freedom, HttpAccount, HttpCommon, HysteriaAccount, HysteriaCommon, Loopback, Responder,
+    SocksAccount, SocksCommon, SsAccount, TrojanAccount, VlessAccount, VmessAccount, Wireguard,
 };
 use super::server::Served;
 use super::stream::Stream;
@@ -82,6 +82,8 @@ kinds! {
         Dns(DnsOut) = "dns" => "dns";
         /// Routes flows again under another inbound's tag.
         Loopback(Loopback) = "loopback" => "loopback";
+        /// Answers speed tests of our own clients.
+        Responder(Responder) = "responder" => "responder";
         /// HTTP proxy.
         Http(Served<HttpAccount, HttpCommon>) = "http" => "http";
         /// SOCKS proxy.
@@ -109,7 +111,12 @@ impl OutboundKind {
             served.servers.iter().map(super::server::Server::target).collect()
         }
         match self {
-            Self::Freedom(_) | Self::Blackhole(_) | Self::Dns(_) | Self::Loopback(_) | Self::Wireguard(_) => vec![],
+            Self::Freedom(_)
+            | Self::Blackhole(_)
+            | Self::Dns(_)
+            | Self::Loopback(_)
+            | Self::Responder(_)
+            | Self::Wireguard(_) => vec![],
             Self::Http(o) => of(o),
             Self::Socks(o) => of(o),
             Self::Shadowsocks(o) => of(o),

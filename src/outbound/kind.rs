@@ -6,6 +6,7 @@ use super::blackhole::Blackhole;
 use super::freedom::Freedom;
 use super::http::Http;
 use super::loopback::Loopback;
+use super::responder::Responder;
 use super::socks::Socks;
 use crate::addr::Network;
 use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services, Stage};
@@ -21,6 +22,8 @@ pub enum Outbound {
     Http(Http),
     /// Back to the rules.
     Loopback(Loopback),
+    /// Speed tests are answered here.
+    Responder(Responder),
     /// Through a SOCKS server.
     Socks(Socks),
 }
@@ -38,6 +41,7 @@ impl Outbound {
             // Boxed where a handshake makes the future large: the direct way should not carry that along.
             Self::Http(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Loopback(kind) => kind.connect(cx, flow, first).await,
+            Self::Responder(kind) => kind.connect(flow, first).await,
             Self::Socks(kind) => Box::pin(kind.connect(cx, flow, first)).await,
         }
     }
@@ -50,7 +54,7 @@ impl Outbound {
         match self {
             Self::Blackhole(kind) => Ok(kind.associate()),
             Self::Freedom(kind) => kind.associate(cx, flow).await,
-            Self::Http(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
+            Self::Http(_) | Self::Responder(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
             Self::Loopback(kind) => kind.associate(&**cx, flow).await,
             Self::Socks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
         }
@@ -61,7 +65,7 @@ impl Outbound {
     pub fn carries(&self, network: Network) -> bool {
         match self {
             Self::Blackhole(_) | Self::Freedom(_) | Self::Loopback(_) => true,
-            Self::Http(_) => network != Network::Udp,
+            Self::Http(_) | Self::Responder(_) => network != Network::Udp,
             Self::Socks(kind) => network != Network::Udp || kind.carries_datagrams(),
         }
     }

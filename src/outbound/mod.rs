@@ -3,6 +3,7 @@
 //! An outbound gets a flow and gives a stream or an association. What it needs of the house (names, another outbound) it is
 //! given for the call; who chose it, and why, it does not know.
 
+mod allowance;
 mod blackhole;
 mod freedom;
 mod http;
@@ -10,6 +11,7 @@ mod kind;
 mod lookup;
 mod loopback;
 mod names;
+mod responder;
 mod rotation;
 mod socks;
 mod way;
@@ -23,6 +25,7 @@ pub use http::Http;
 pub use kind::Outbound;
 pub use lookup::{Lookup, Source};
 pub use loopback::{Loopback, Ring};
+pub use responder::Responder;
 pub use rotation::Rotation;
 pub use socks::{Server, Socks, Version};
 pub use way::Way;

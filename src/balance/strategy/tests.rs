@@ -5,7 +5,8 @@
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-use super::super::board::{Life, State};
+use super::super::board::{Life, Stand, State};
+use super::super::key::Key;
 use super::*;
 use crate::addr::OutboundId;
 
@@ -19,6 +20,7 @@ fn board(lives: &[Life]) -> Board {
     Board {
         members: lives.iter().map(|&life| State { life, ..State::default() }).collect(),
         ranking: (0..lives.len()).collect(),
+        taken: lives.len(),
         ..Board::default()
     }
 }
@@ -125,4 +127,178 @@ fn members_of_weight_0_serve_where_nobody_else_can() {
     }
     m[0].weight = 0;
     assert_eq!(picks(Strategy::RoundRobin, &m, &board(&[Life::Up; 3]), 1), [0]);
+}
+
+fn one(strategy: Strategy, members: &[Member], board: &Board, ask: Ask) -> Option<usize> {
+    strategy.pick(members, board, ask, &Turn::new(members), &mut SmallRng::seed_from_u64(11))
+}
+
+const RANKED: [Strategy; 3] = [Strategy::Adaptive, Strategy::LeastPing, Strategy::Optimal];
+
+#[test]
+fn the_head_of_the_ranking_serves_and_the_next_when_it_cannot() {
+    let m = members(3);
+    for strategy in RANKED {
+        let mut board = board(&[Life::Up, Life::Untested, Life::Up]);
+        board.ranking = [2, 0, 1].into();
+        assert_eq!(picks(strategy, &m, &board, 3), [2, 2, 2], "{strategy:?}");
+        board.members[2].life = Life::Down;
+        assert_eq!(picks(strategy, &m, &board, 1), [0], "{strategy:?}");
+    }
+}
+
+/// Trap 13: no data must not mean the default outbound. O12: before any result the first of the list serves.
+#[test]
+fn trap_13_without_data_the_first_of_the_list_serves() {
+    let m = members(3);
+    for strategy in RANKED {
+        assert_eq!(one(strategy, &m, &Board::blank(3), Ask::TCP), Some(0), "{strategy:?}");
+    }
+    for strategy in Strategy::ALL {
+        assert!(one(strategy, &m, &Board::blank(3), Ask::TCP).is_some(), "{strategy:?}");
+    }
+}
+
+/// Trap 7: a dial that failed must lead to another pick, not to the same one.
+#[test]
+fn trap_7_whoever_was_tried_is_not_picked_again() {
+    let m = members(3);
+    for strategy in Strategy::ALL {
+        let (board, mut ask) = (board(&[Life::Up; 3]), Ask::TCP);
+        for tried in 0..3 {
+            let at = one(strategy, &m, &board, ask).unwrap();
+            assert!(!ask.tried.contains(at), "{strategy:?} after {tried}");
+            ask.tried = ask.tried.and(at);
+        }
+        assert_eq!(one(strategy, &m, &board, ask), None, "{strategy:?}");
+        assert_eq!(strategy.last_resort(&m, &board, ask), None, "{strategy:?}");
+    }
+}
+
+#[test]
+fn fenced_and_ejected_members_take_no_new_flow() {
+    let m = members(3);
+    for strategy in Strategy::ALL {
+        let mut board = board(&[Life::Up; 3]);
+        board.members[0].fenced = true;
+        board.members[1].stand = Stand::Ejected { until: std::time::Duration::MAX, times: 1 };
+        assert_eq!(picks(strategy, &m, &board, 5), [2; 5], "{strategy:?}");
+        board.members[2].life = Life::Down;
+        let last = strategy.last_resort(&m, &board, Ask::TCP);
+        assert!(last.is_some_and(|at| at != 0), "{strategy:?}: {last:?}, and the fenced one not even then");
+    }
+}
+
+#[test]
+fn least_load_shares_flows_among_those_taken() {
+    let m = members(5);
+    let mut board = board(&[Life::Up; 5]);
+    (board.ranking, board.taken) = ([3, 1, 4, 0, 2].into(), 3);
+    let mut served = [0u32; 5];
+    picks(Strategy::LeastLoad, &m, &board, 30_000).into_iter().for_each(|at| served[at] += 1);
+    assert_eq!((served[0], served[2]), (0, 0));
+    assert!([1, 3, 4].iter().all(|&at| (9_600..10_400).contains(&served[at])), "{served:?}");
+    // Where all of them fail the next of the ranking serves, although it was not taken.
+    for at in [1, 3, 4] {
+        board.members[at].life = Life::Down;
+    }
+    assert_eq!(picks(Strategy::LeastLoad, &m, &board, 3), [0, 0, 0]);
+}
+
+/// Xray: with baselines and `expected` 0 nobody may be good enough, and the flow goes to the fallback. Without one the
+/// group is not left (DECISIONS 7).
+#[test]
+fn least_load_that_takes_nobody_has_no_answer_of_its_own() {
+    let m = members(2);
+    let mut board = board(&[Life::Up; 2]);
+    (board.ranking, board.taken) = ([1, 0].into(), 0);
+    assert_eq!(one(Strategy::LeastLoad, &m, &board, Ask::TCP), None);
+    assert_eq!(Strategy::LeastLoad.last_resort(&m, &board, Ask::TCP), Some(1));
+    board.members.iter_mut().for_each(|state| state.life = Life::Untested);
+    assert_eq!(one(Strategy::LeastLoad, &m, &board, Ask::TCP), Some(1), "nobody was measured yet");
+}
+
+fn keys() -> impl Iterator<Item = Ask> {
+    (0..500).map(|n| Ask { key: Key::EMPTY.show(n), ..Ask::TCP })
+}
+
+#[test]
+fn hrw_keeps_a_key_while_its_member_is_a_candidate() {
+    let (m, all) = (members(4), board(&[Life::Up; 4]));
+    let hrw = Strategy::Hrw { top: 0 };
+    let mut without = all.clone();
+    without.members[2].life = Life::Down;
+    let mut moved = 0;
+    for ask in keys() {
+        let (before, after) = (one(hrw, &m, &all, ask).unwrap(), one(hrw, &m, &without, ask).unwrap());
+        assert!(before == after || before == 2);
+        assert_ne!(after, 2);
+        moved += u32::from(before == 2);
+    }
+    assert!((80..170).contains(&moved), "{moved}: about its share");
+}
+
+#[test]
+fn hrw_with_top_lets_only_the_best_compete() {
+    let (m, mut board) = (members(5), board(&[Life::Up; 5]));
+    board.ranking = [4, 2, 0, 1, 3].into();
+    let hrw = Strategy::Hrw { top: 2 };
+    assert!(keys().all(|ask| [2, 4].contains(&one(hrw, &m, &board, ask).unwrap())));
+    board.members[4].life = Life::Down;
+    assert!(keys().all(|ask| [0, 2].contains(&one(hrw, &m, &board, ask).unwrap())), "the next best takes its place");
+    assert_eq!(hrw.shared(&m, &board), [2, 0]);
+    // Before the first result nobody is best.
+    let winners: std::collections::BTreeSet<_> = keys().filter_map(|ask| one(hrw, &m, &Board::blank(5), ask)).collect();
+    assert_eq!(winners.len(), 5);
+}
+
+/// DECISIONS 7: the one last known alive; when that was tried, each key has a member of its own again.
+#[test]
+fn hrw_with_all_dead_takes_the_last_known_alive() {
+    let (m, mut dead) = (members(4), board(&[Life::Down; 4]));
+    dead.last_up = Some(3);
+    let hrw = Strategy::Hrw { top: 0 };
+    assert!(keys().all(|ask| hrw.last_resort(&m, &dead, ask) == Some(3)));
+    let tried = |ask: Ask| Ask { tried: ask.tried.and(3), ..ask };
+    let next: std::collections::BTreeSet<_> = keys().filter_map(|ask| hrw.last_resort(&m, &dead, tried(ask))).collect();
+    assert_eq!(next, [0, 1, 2].into());
+}
+
+#[test]
+fn a_member_listed_twice_counts_twice_where_turns_are_taken() {
+    let mut m = members(3);
+    m[2] = m[0].clone();
+    let board = board(&[Life::Up; 3]);
+    assert_eq!(picks(Strategy::RoundRobin, &m, &board, 6), [0, 1, 2, 0, 1, 2]);
+    let twice = picks(Strategy::Random, &m, &board, 30_000).iter().filter(|&&at| at != 1).count();
+    assert!((19_600..20_400).contains(&twice), "{twice}");
+    assert!(keys().all(|ask| one(Strategy::Hrw { top: 0 }, &m, &board, ask) != Some(2)), "once, as its first entry");
+}
+
+/// A board that belongs to fewer or more members than there are (a member that was just added or removed).
+#[test]
+fn boards_of_another_length_break_nothing() {
+    let m = members(3);
+    for lives in [&[Life::Up][..], &[Life::Up; 3], &[]] {
+        let mut board = board(lives);
+        (board.taken, board.last_up) = (7, Some(9));
+        for strategy in Strategy::ALL {
+            assert!(one(strategy, &m, &board, Ask::TCP).is_some_and(|at| at < 3), "{strategy:?} {lives:?}");
+        }
+    }
+    for strategy in Strategy::ALL {
+        let mut long = board(&[Life::Down; 6]);
+        (long.ranking, long.last_up) = ([5, 4, 3, 2, 1, 0].into(), Some(5));
+        assert!(strategy.last_resort(&m, &long, Ask::TCP).is_some_and(|at| at < 3), "{strategy:?}");
+    }
+}
+
+#[test]
+fn a_thousand_members_are_no_special_case() {
+    let m = members(1000);
+    let mut board = board(&[Life::Up; 1000]);
+    board.taken = 500;
+    for strategy in Strategy::ALL {
+        assert!(one(strategy, &m, &board, Ask::TCP).is_some(), "{strategy:?}");
+    }
 }

@@ -147,11 +147,20 @@ impl RawBalancer {
                     let (settings, probe) = probed(cx, settings, ProbeKind::None)?;
                     Some((Strategy::RoundRobin(settings), probe))
                 }
-                "leastping" => Some((Strategy::LeastPing(get(cx, settings)?), None)),
-                "leastload" => Some((Strategy::LeastLoad(get(cx, settings)?), None)),
+                "leastping" => {
+                    let (settings, probe) = probed(cx, settings, ProbeKind::None)?;
+                    Some((Strategy::LeastPing(settings), probe))
+                }
+                "leastload" => {
+                    let (settings, probe) = probed(cx, settings, ProbeKind::None)?;
+                    Some((Strategy::LeastLoad(settings), probe))
+                }
                 "optimal" => Some((Strategy::Optimal(get(cx, settings)?), None)),
                 "adaptive" => Some((Strategy::Adaptive(get(cx, settings)?), None)),
-                "hrw" => Some((Strategy::Hrw(get(cx, settings)?), None)),
+                "hrw" => {
+                    let (settings, probe) = probed(cx, settings, ProbeKind::None)?;
+                    Some((Strategy::Hrw(settings), probe))
+                }
                 "failover" => {
                     let (settings, probe) = probed(cx, settings, ProbeKind::Auto)?;
                     Some((Strategy::Failover(settings), probe))
@@ -187,7 +196,7 @@ fn get<T: Field + Default>(cx: &mut Reader<'_>, node: Option<&Node>) -> Option<T
 }
 
 record! {
-    /// The check that a balancer runs itself; of ours, beside the settings of random, round robin and failover.
+    /// The check that a balancer runs itself; of ours, beside the settings of all strategies without speed tests.
     pub struct OwnProbe {
         /// `none`, `tcp`, `http`, `dns`, or `auto`: an observatory that watches members, else TCP where the member has an
         /// address and port, else HTTP.
@@ -295,11 +304,20 @@ pub fn write(balancer: &Balancer) -> PlainMap {
             write_probed(s, balancer.probe.as_ref(), auto, &mut settings);
             "failover"
         }
-        Strategy::LeastPing(s) => written(s, &mut settings, "leastPing"),
-        Strategy::LeastLoad(s) => written(s, &mut settings, "leastLoad"),
+        Strategy::LeastPing(s) => {
+            write_probed(s, balancer.probe.as_ref(), plain_probe, &mut settings);
+            "leastPing"
+        }
+        Strategy::LeastLoad(s) => {
+            write_probed(s, balancer.probe.as_ref(), plain_probe, &mut settings);
+            "leastLoad"
+        }
         Strategy::Optimal(s) => written(s, &mut settings, "optimal"),
         Strategy::Adaptive(s) => written(s, &mut settings, "adaptive"),
-        Strategy::Hrw(s) => written(s, &mut settings, "hrw"),
+        Strategy::Hrw(s) => {
+            write_probed(s, balancer.probe.as_ref(), plain_probe, &mut settings);
+            "hrw"
+        }
     };
     let plain = matches!(balancer.strategy, Strategy::Random(_)) && settings.is_empty();
     if !plain {

@@ -102,7 +102,7 @@ fn dns(defs: &mut Defs) -> Json {
 fn strategy_settings(defs: &mut Defs) {
     let probe = OwnProbe::schema(XRAY, defs);
     let optimal = Optimal::schema(XRAY, defs);
-    let probed = ["random", "roundRobin", "failover"];
+    let probed = ["random", "roundRobin", "leastPing", "leastLoad", "failover", "hrw"];
     let branches: Vec<Json> = balancer::settings_schemas(XRAY, defs)
         .into_iter()
         .map(|(word, settings)| {

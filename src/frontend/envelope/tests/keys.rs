@@ -18,8 +18,8 @@ use crate::model::mux::Mux;
 use crate::model::outbound::ViaKeys;
 use crate::model::protocol::{
     Blackhole, BlackholeResponse, DnsOut, DnsRule, Dokodemo, Fallback, FinalRule, Fragment, Freedom, HttpAccount,
-    HttpCommon, HttpIn, HysteriaCommon, HysteriaIn, HysteriaUser, Login, Loopback, Noise, Peer, Reverse, ReverseUser,
-    SocksAccount, SocksCommon, SocksIn, SsAccount, SsIn, SsUser, TrojanAccount, TrojanIn, TrojanUser, Tun,
+    HttpCommon, HttpIn, HysteriaCommon, HysteriaIn, HysteriaUser, Login, Loopback, Noise, Peer, Responder, Reverse,
+    ReverseUser, SocksAccount, SocksCommon, SocksIn, SsAccount, SsIn, SsUser, TrojanAccount, TrojanIn, TrojanUser, Tun,
     VlessAccount, VlessIn, VlessUser, VmessAccount, VmessDefault, VmessIn, VmessUser, Wireguard,
 };
 use crate::model::quicparams::{QuicParams, UdpHop};
@@ -258,7 +258,7 @@ macro_rules! all {
 fn no_key_is_without_effect() {
     let mut faults = vec![];
     let mut keys = all!(faults: Blackhole, BlackholeResponse, DnsOut, DnsRule, Dokodemo, Fallback, FinalRule, Fragment, Freedom, HttpAccount,
-        HttpCommon, HttpIn, HysteriaIn, HysteriaUser, Login, Loopback, Noise, Peer, Reverse, ReverseUser,
+        HttpCommon, HttpIn, HysteriaIn, HysteriaUser, Login, Loopback, Noise, Peer, Responder, Reverse, ReverseUser,
         SocksAccount, SocksCommon, SocksIn, SsAccount, SsIn, SsUser, TrojanAccount, TrojanIn, TrojanUser, Tun,
         VlessAccount, VlessIn, VlessUser, VmessAccount, VmessDefault, VmessIn, VmessUser, Wireguard);
     keys += all!(

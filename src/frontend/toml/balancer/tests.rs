@@ -79,3 +79,36 @@ fn a_table_of_another_strategy_is_refused() {
     let other = told("tag = \"b\"\noutbounds = [\"a\"]\n[optimal]\ncount = 2");
     assert_eq!(other, ["[balancer.optimal] is not used: the strategy is \"failover\""]);
 }
+
+/// Weights and factors of every bad kind: refused by value, or of a defined meaning.
+#[test]
+fn bad_numbers_are_refused_and_huge_weights_are_not() {
+    let adaptive = "tag = \"b\"\noutbounds = [\"a\"]\nstrategy = \"adaptive\"\n[adaptive]\n";
+    for (line, want) in [
+        ("kappa = nan", "invalid value: floating point `NaN`, expected a finite number"),
+        ("gamma = inf", "invalid value: floating point `inf`, expected a finite number"),
+        ("weights = [{ tag = \"a\", weight = -1 }]", "invalid value: integer `-1`, expected u32"),
+        ("weights = [{ tag = \"a\", weight = nan }]", "invalid type: floating point `NaN`, expected u32"),
+        ("url = \"ftp://x\"", "the test address \"ftp://x\" is not an http:// or https:// URL"),
+        ("window = 0", "`window` must be at least 1"),
+        ("margin = -0.1", "`margin` must not be below 0"),
+        ("timeout = 0", "`timeout` must be above 0: no attempt could succeed"),
+    ] {
+        assert_eq!(told(&format!("{adaptive}{line}")), [want], "{line}");
+    }
+    let hrw = "tag = \"b\"\noutbounds = [\"a\"]\nstrategy = \"hrw\"\n[hrw]\n";
+    let weights = "weights = [{ tag = \"a\", weight = 9223372036854775807 }, { tag = \"b\", weight = 0 }]";
+    assert!(told(&format!("{hrw}{weights}")).is_empty());
+    assert_eq!(told(&format!("{hrw}hash_key = [\"dest_sit\"]")), ["unknown hash key `dest_sit`"]);
+}
+
+/// Trap 12: a percentage where a share is meant.
+#[test]
+fn trap_12_percentages_are_told() {
+    let body = |strategy: &str, line: &str| {
+        format!("tag = \"b\"\noutbounds = [\"a\"]\nstrategy = \"{strategy}\"\n[{strategy}]\n{line}")
+    };
+    let tolerance = told(&body("least_load", "tolerance = 30.0"));
+    assert_eq!(tolerance, ["`tolerance` is a share from 0 to 1: 30 counts as 1"]);
+    assert_eq!(told(&body("adaptive", "margin = 15")), ["`margin` is a share, and 15 means 16 times as good"]);
+}

@@ -94,6 +94,9 @@ fn what_is_written_reads_back() {
         r#"{"tag": "b", "selector": ["p"], "strategy": {"type": "leastLoad", "settings": {"costs": [{"regexp": true,
             "match": "x", "value": 2.5}], "baselines": ["1s"], "expected": 2, "maxRTT": "800ms", "tolerance": 0.2}}}"#,
         r#"{"tag": "b", "selector": ["p"], "strategy": {"type": "hrw", "settings": {"hashKey": ["dest_site"], "top": 2}}}"#,
+        r#"{"tag": "b", "selector": ["p"], "strategy": {"type": "HRW", "settings": {"hashKey": "$http_x_user_id",
+            "weights": [{"tag": "p", "weight": -1}], "fenced": ["p2"], "probe": "http", "probeInterval": 5}}}"#,
+        r#"{"tag": "b", "selector": ["p"], "strategy": {"type": "leastPing", "settings": {"probe": "auto"}}}"#,
         r#"{"tag": "b", "selector": ["p"], "strategy": {"type": "adaptive", "settings": {"window": 3, "halfLife": "9s"}}}"#,
     ] {
         let first = read(json).0.unwrap();
