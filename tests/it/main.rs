@@ -19,6 +19,7 @@ mod reload;
 mod retry;
 mod routing;
 mod service;
+mod strategies;
 mod support;
 mod survival;
 mod tunnels;
