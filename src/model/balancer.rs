@@ -6,7 +6,7 @@ use crate::addr::Tag;
 use crate::shape::{GoTime, Kind, Millis, Reader, Spot, Table};
 use crate::{record, words};
 
-use super::hashkey::HashKey;
+use super::hashkey::{HashKey, KeyPart};
 use super::name::Name;
 
 /// A named group of outbounds, one of which is chosen for each flow.
@@ -385,7 +385,7 @@ record! {
         /// What is hashed: `source_ip`, `user`, `inbound_tag`, `dest_host`, `dest_site`, `dest_ip`, `dest_port`, or, where
         /// the flow is HTTP, one of nginx's variables such as `$http_x_user_id`, `$arg_NAME`, `$cookie_NAME`, `$host`.
         /// Several are joined; one that a flow does not have counts as empty.
-        hash_key: HashKey => "hashKey";
+        hash_key: HashKey = HashKey(vec![KeyPart::DestHost]) => "hashKey";
         /// Weights of members by tag; 1 where none is given, not positive = not a member.
         weights: Vec<HrwWeight> => "weights";
         /// Members that take no new flow.

@@ -144,7 +144,7 @@ impl Field for HashKey {
         let parts = Vec::<KeyPart>::read(cx, node)?;
         if parts.is_empty() && matches!(&node.value, Value::List(items) if items.is_empty()) {
             let problem = cx.error(node, Kind::Value, "a hash key needs at least one part");
-            problem.help = Some(format!("leave it out for `source_ip`; known are {}", known()));
+            problem.help = Some(format!("leave it out for the usual one; known are {}", known()));
         }
         Some(Self(parts))
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::frontend::{Text, parse_toml};
+use crate::model::hashkey::KeyPart;
 use crate::shape::{Entry, Field, Node, Problem, Span, Value};
 
 fn read(body: &str) -> (Option<Balancer>, Vec<Problem>) {
@@ -111,4 +112,12 @@ fn trap_12_percentages_are_told() {
     let tolerance = told(&body("least_load", "tolerance = 30.0"));
     assert_eq!(tolerance, ["`tolerance` is a share from 0 to 1: 30 counts as 1"]);
     assert_eq!(told(&body("adaptive", "margin = 15")), ["`margin` is a share, and 15 means 16 times as good"]);
+}
+
+/// A client has one source: what keeps its member is the host it asks for.
+#[test]
+fn hrw_goes_by_the_destination_where_nothing_is_written() {
+    let (balancer, _) = read("tag = \"b\"\noutbounds = [\"a\"]\nstrategy = \"hrw\"");
+    let Strategy::Hrw(hrw) = balancer.unwrap().strategy else { panic!("not hrw") };
+    assert_eq!(hrw.hash_key.0, [KeyPart::DestHost]);
 }
