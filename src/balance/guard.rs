@@ -11,6 +11,8 @@ use super::setup::Guards;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Guard {
     suspicion: u32,
+    /// Since when something speaks against it and nothing for it.
+    doubted: Option<Duration>,
     out: Option<Out>,
     /// When it was ejected, in seconds on the keeper's clock.
     ejections: Vec<f64>,
@@ -50,8 +52,14 @@ impl Guard {
     /// For how long an ejection lengthens the next one.
     const MEMORY: f64 = 1800.0;
 
+    /// Ejections of the last half hour with which a member is one that flaps.
+    const FLAPS: u32 = 2;
+    /// For how long one that flaps must be dead before it is taken out again.
+    const SHORT: Duration = Duration::from_secs(60);
+
     /// Something speaks against the member: whether that is enough to ask.
-    pub(super) fn suspect(&mut self, by: u32) -> bool {
+    pub(super) fn suspect(&mut self, by: u32, now: Duration) -> bool {
+        self.doubted.get_or_insert(now);
         self.suspicion = self.suspicion.saturating_add(by);
         self.suspected()
     }
@@ -63,7 +71,15 @@ impl Guard {
 
     /// Something speaks for it.
     pub(super) fn clear(&mut self) {
+        (self.suspicion, self.doubted) = (0, None);
+    }
+
+    /// It was found dead: whether it may stay for now. The outages of a member that flaps are shorter than a quarantine
+    /// would be, and flows that meet one lose only the short limit of a dial before the next member has them.
+    pub(super) fn spare(&mut self, now: Duration) -> bool {
         self.suspicion = 0;
+        let short = self.doubted.is_some_and(|since| now.saturating_sub(since) < Self::SHORT);
+        short && self.times(now) >= Self::FLAPS
     }
 
     /// Its ejection, while it is out.
@@ -108,7 +124,7 @@ impl Guard {
     /// Ends the ejection.
     pub(super) fn back(&mut self) {
         self.out = None;
-        self.suspicion = 0;
+        self.clear();
     }
 
     /// How often it was ejected in the last half hour.
@@ -204,10 +220,10 @@ mod tests {
     #[test]
     fn o20_two_points_are_enough_and_a_success_clears_them() {
         let mut guard = Guard::default();
-        assert!(!guard.suspect(1));
+        assert!(!guard.suspect(1, SECOND));
         guard.clear();
-        assert!(!guard.suspect(1) && guard.suspect(1));
-        assert!(Guard::default().suspect(2), "refused counts two");
+        assert!(!guard.suspect(1, SECOND) && guard.suspect(1, SECOND));
+        assert!(Guard::default().suspect(2, SECOND), "refused counts two");
     }
 
     #[test]
@@ -218,6 +234,25 @@ mod tests {
         assert_eq!(quarantines, [30, 60, 120, 240, 480, 600]);
         assert_eq!(guard.eject(at(2250), &guards, 1).as_secs(), 60, "only the last one is young");
         assert_eq!(guard.times(at(2250)), 2);
+    }
+
+    #[test]
+    fn one_that_flaps_is_taken_out_again_only_when_it_stays_dead() {
+        let (mut guard, guards) = (Guard::default(), Guards::default());
+        for turn in 0..3 {
+            let now = 120 * turn * SECOND;
+            guard.suspect(2, now);
+            assert_eq!(guard.spare(now + SECOND), turn == 2, "it flaps from its second ejection on");
+            guard.eject(now + SECOND, &guards, 1);
+            guard.back();
+        }
+        guard.suspect(2, 400 * SECOND);
+        guard.clear();
+        guard.suspect(2, 430 * SECOND);
+        assert!(guard.spare(489 * SECOND), "it worked in between");
+        assert!(!guard.spare(490 * SECOND), "it has been dead for a minute");
+        guard.suspect(2, 4000 * SECOND);
+        assert!(!guard.spare(4001 * SECOND), "ejections are forgotten");
     }
 
     #[test]

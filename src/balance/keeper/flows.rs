@@ -26,6 +26,10 @@ impl Keeper {
         match (seen.network, blame(seen.what)) {
             (Network::Tcp | Network::Unix, Some((by, why))) => {
                 self.health[subject].bad(Arc::from(why), now.steady);
+                // While nothing answers it is the network that is slow.
+                if seen.what == Evidence::TimedOut && self.outage.is_none() {
+                    self.health[subject].undialled(now.steady);
+                }
                 self.touch(subject, false);
                 if guards {
                     self.suspect(subject, by, now, acts);

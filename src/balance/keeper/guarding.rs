@@ -19,7 +19,7 @@ impl Keeper {
     /// Something speaks against a member.
     pub(super) fn suspect(&mut self, subject: usize, by: u32, now: Moment, acts: &mut Vec<Act>) {
         if self.guarded(subject) && !self.ejected(subject) && self.can_spare(subject) {
-            self.health[subject].guard.suspect(by);
+            self.health[subject].guard.suspect(by, now.steady);
             self.confirm_next(now, acts);
         }
     }
@@ -107,8 +107,21 @@ impl Keeper {
             return;
         }
         self.confirm = None;
-        self.health[suspect].guard.clear();
+        let guard = &mut self.health[suspect].guard;
+        let spared = finding == Finding::Dead && guard.spare(now.steady);
+        if finding != Finding::Dead {
+            guard.clear();
+        }
         match finding {
+            Finding::Dead if spared => {
+                self.guarded_line(
+                    suspect,
+                    "gives no sign of life, but it flaps and stays for a minute",
+                    false,
+                    now,
+                    acts,
+                );
+            }
             Finding::Dead => self.eject(suspect, now, acts),
             Finding::Alive => self.guarded_line(suspect, "gave a sign of life and stays", false, now, acts),
             Finding::Outage | Finding::Open => self.outage_begins(now, acts),

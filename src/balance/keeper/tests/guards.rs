@@ -106,7 +106,7 @@ fn o22_it_returns_after_quarantine_and_two_signs_of_life_and_is_tested() {
 fn o21_quarantine_grows_and_light_probes_go_on() {
     let mut world = World::new(pool(2, Rank::Rate), all());
     world.until(50 * SECOND);
-    for (times, quarantine) in [(1, 30), (2, 60), (3, 120)] {
+    for (times, quarantine) in [(1, 30), (2, 60)] {
         world.answer(dead(0));
         let now = world.now;
         world.saw(0, Evidence::Refused);
@@ -117,6 +117,17 @@ fn o21_quarantine_grows_and_light_probes_go_on() {
         world.pass(quarantine * SECOND + 40 * SECOND);
         assert!(!out(&world, 0), "{times}");
     }
+    // From now on it flaps: it must be dead for a minute.
+    world.answer(dead(0));
+    for _ in 0..12 {
+        world.saw(0, Evidence::Refused);
+        world.pass(5 * SECOND);
+        assert!(!out(&world, 0));
+    }
+    world.saw(0, Evidence::Refused);
+    world.pass(SECOND);
+    let stand = world.board().members[0].stand;
+    assert!(matches!(stand, Stand::Ejected { times: 3, .. }), "{stand:?}");
 }
 
 #[test]
