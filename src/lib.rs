@@ -23,6 +23,7 @@ pub mod reload;
 pub mod route;
 pub mod service;
 pub mod shape;
+pub mod simulate;
 pub mod telemetry;
 pub mod tls;
 pub mod transport;

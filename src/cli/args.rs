@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::bench_args::{Replay, Simulate};
 use super::control;
 
 const EXAMPLES: &str = "\
@@ -109,6 +110,10 @@ pub enum Command {
     },
     /// Start upstreams, traffic and the engine in one process and show how the best member serves
     Demo(Demo),
+    /// Run balancing strategies through simulated networks and compare them
+    Simulate(Simulate),
+    /// Feed a journal to a strategy and show what it would have decided
+    Replay(Replay),
     /// Print completions for a shell
     #[command(after_help = "Example:\n  etemenanki completions bash > /etc/bash_completion.d/etemenanki")]
     Completions {

@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::args::{Command, Program};
 use super::exit::Exit;
-use super::{argv, control, convert, run, schema, tools};
+use super::{argv, control, convert, replay, run, schema, simulate, tools};
 
 /// The whole program.
 #[must_use]
@@ -25,6 +25,8 @@ pub fn main() -> ExitCode {
         Command::Completions { shell } => tools::completions(shell),
         Command::Man => tools::man(),
         Command::Demo(args) => tools::demo(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Convert(args) => convert::run(args),
         Command::Schema { what } => schema::run(&what),
         Command::Balancers(args) => control::balancers(&args),

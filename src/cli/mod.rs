@@ -5,15 +5,18 @@
 
 mod args;
 mod argv;
+mod bench_args;
 mod control;
 mod convert;
 mod entry;
 mod exit;
 mod fetch;
+mod replay;
 mod run;
 mod say;
 mod schema;
 mod serve;
+mod simulate;
 mod sources;
 mod tools;
 mod words;
