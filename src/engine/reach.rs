@@ -49,7 +49,7 @@ pub(super) async fn reach<'a, T>(
     loop {
         house.trail.back_to(&lease);
         let (begun, before) = (Instant::now(), flow.meter.failures());
-        let opened = match reach.limit() {
+        let opened = match reach.limit(exit) {
             Some(limit) => timeout(limit, open(exit)).await.unwrap_or_else(|_| Err(cut(limit))),
             None => open(exit).await,
         };
@@ -73,6 +73,9 @@ fn cut(limit: Duration) -> DialError {
     let why = format!("not ready within {} ms", limit.as_millis());
     DialError::server(Stage::Dial, io::Error::new(io::ErrorKind::TimedOut, why))
 }
+
+/// What a target may take beside, where the member's own readiness cannot be told from it.
+const TARGET: Duration = Duration::from_millis(900);
 
 struct Reach<'a> {
     house: &'a House,
@@ -139,7 +142,7 @@ impl Reach<'_> {
     }
 
     /// How long this attempt may take. Where no other way is left, an outbound has its own limits as always.
-    fn limit(&self) -> Option<Duration> {
+    fn limit(&self, exit: OutboundId) -> Option<Duration> {
         if self.flow.probe {
             return None;
         }
@@ -151,7 +154,10 @@ impl Reach<'_> {
             (true, _) => {
                 let level = self.levels.last()?;
                 let board = self.house.snapshot.group(level.id)?.balancer.board();
-                Some(board.members.get(level.member).and_then(|state| state.dial_limit).unwrap_or(LIMIT))
+                let limit = board.members.get(level.member).and_then(|state| state.dial_limit);
+                let waits = self.house.snapshot.exit(exit).is_some_and(|exit| exit.outbound.waits_for_target());
+                let share = if waits { TARGET } else { Duration::ZERO };
+                Some(limit.map_or(LIMIT, |limit| limit.saturating_add(share).min(LIMIT)))
             }
         }
     }

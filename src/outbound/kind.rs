@@ -60,6 +60,16 @@ impl Outbound {
         }
     }
 
+    /// Whether a stream is ready only once its target answered too: then the time of a dial is the target's as well, and
+    /// says less of the way there.
+    #[must_use]
+    pub fn waits_for_target(&self) -> bool {
+        match self {
+            Self::Freedom(_) | Self::Http(_) | Self::Loopback(_) | Self::Socks(_) => true,
+            Self::Blackhole(_) | Self::Responder(_) => false,
+        }
+    }
+
     /// Whether flows of this kind can leave here at all.
     #[must_use]
     pub fn carries(&self, network: Network) -> bool {

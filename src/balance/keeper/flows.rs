@@ -57,11 +57,14 @@ impl Keeper {
 
     fn flow_worked(&mut self, subject: usize, what: Evidence, now: Moment, acts: &mut Vec<Act>) {
         let health = &mut self.health[subject];
+        if let Evidence::Received { bytes, time } = what {
+            // Told when the flow ended, which may be how the member's death showed: it is no sign of life now.
+            health.received.push(now.steady.as_secs_f64(), (bytes, time));
+            return;
+        }
         health.guard.clear();
-        match what {
-            Evidence::Dialed(time) => health.dial(time, now.steady),
-            Evidence::Received { bytes, time } => health.received.push(now.steady.as_secs_f64(), (bytes, time)),
-            _ => {}
+        if let Evidence::Dialed(time) = what {
+            health.dial(time, now.steady);
         }
         self.last_flow = Some(now.steady);
         self.worked(subject, now, acts);
