@@ -17,6 +17,29 @@ pub struct Memory {
     pub groups: BTreeMap<String, GroupMemory>,
 }
 
+impl Memory {
+    /// Adds to all ages, and takes from what has an end: time went by while nobody looked.
+    pub fn grow_older(&mut self, by: Duration) {
+        let age = |age: &mut Duration| *age = age.saturating_add(by);
+        for known in self.subjects.values_mut().flat_map(BTreeMap::values_mut) {
+            known.tests.iter_mut().for_each(|test| age(&mut test.age));
+            known.pings.iter_mut().for_each(|(at, _)| age(at));
+            known.dials.iter_mut().for_each(|(at, _)| age(at));
+            known.ejections.iter_mut().for_each(age);
+            // One that is over still ends as every quarantine does.
+            known.quarantine = known.quarantine.map(|left| left.saturating_sub(by));
+        }
+        for group in self.groups.values_mut() {
+            if let Some((_, Some(left), _)) = &mut group.pin {
+                *left = left.saturating_sub(by);
+                if left.is_zero() {
+                    group.pin = None;
+                }
+            }
+        }
+    }
+}
+
 /// What was measured of a member.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubjectMemory {

@@ -18,6 +18,7 @@ mod schema;
 mod serve;
 mod simulate;
 mod sources;
+mod state;
 mod tools;
 mod words;
 

@@ -72,9 +72,9 @@ fn sources_of(args: &Run, texts: Vec<Text>) -> Vec<Source> {
     texts.into_iter().map(|text| Source { name: text.name, bytes: text.bytes, format }).collect()
 }
 
-/// How changes are taken over while it runs.
-fn reloading(args: Run, loaded: &Loaded, print: u64, telemetry: &Arc<Telemetry>) -> Reloading {
-    let watch = args.watch || (!args.no_watch && loaded.dialect == Dialect::Toml);
+/// How changes are taken over while it runs; `usual`: files are watched unless the flags say otherwise.
+fn reloading(args: Run, usual: bool, print: u64, telemetry: &Arc<Telemetry>) -> Reloading {
+    let watch = args.watch || (!args.no_watch && usual);
     let watched = watch.then(|| sources::watched(&args));
     let (strict, telemetry) = (args.strict, Arc::clone(telemetry));
     let gather = move || {
@@ -155,7 +155,8 @@ fn start(args: Run, early: Early, loaded: Loaded, config: Config, print: u64) ->
             _ => tracing::warn!(target: "core", "{line}"),
         }
     }
-    let reloading = reloading(args, &loaded, print, &telemetry);
+    let watch = config.services.reload.watch.unwrap_or(loaded.dialect == Dialect::Toml);
+    let reloading = reloading(args, watch, print, &telemetry);
     // Texts, trees and places of a large configuration weigh more than what runs of it.
     drop(loaded);
     let ended = serve::until_told(early, config, wording, reloading);

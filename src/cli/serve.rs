@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::state::{self, Keeping};
 use super::words::Wording;
 use crate::balance::{Witness, Witnesses};
 use crate::control::{Gallery, Live, PlaceError, Server, Surroundings};
@@ -47,6 +49,9 @@ pub enum StartError {
 /// Names that are being looked up hold a thread each, and no call can end them; the process does not wait for those.
 const LAST: Duration = Duration::from_millis(100);
 
+/// How long a disk may take, once all else has ended, to keep what is known. The file of before is whole all the same.
+const KEPT: Duration = Duration::from_secs(2);
+
 /// What must be there before anything is read: a HUP that comes while we start must not end us.
 pub struct Early {
     runtime: Runtime,
@@ -80,39 +85,55 @@ pub struct Reloading {
     pub print: u64,
 }
 
-/// Runs the configuration until TERM or INT.
+/// Runs the configuration until TERM or INT. Another one ends at once what still drains.
 pub fn until_told(early: Early, config: Config, wording: Wording, reloading: Reloading) -> Result<(), StartError> {
     let settings = config.services.control.clone();
     let engine = Engine::prepare(config)?;
     raise_file_limit();
     let Early { runtime, asked } = early;
     let ended = runtime.block_on(async {
-        let told = told()?;
+        let mut told = told()?;
         let bound = engine.bind()?;
         let journal = open_journal(&settings)?;
         let control = open_control(&settings.socket)?;
         let gallery = Arc::new(Gallery::default());
         let mut witnesses = Witnesses(vec![Arc::clone(&gallery) as Arc<dyn Witness>]);
         witnesses.0.extend(journal);
-        let bound = bound.watched_by(witnesses);
+        let file = state::file_of(&settings.state_file);
+        let bound = bound.watched_by(witnesses).recalling(state::recalled(file.as_ref()).await);
         // Panels wait for this line, and it must pass the level that most configurations have.
         tracing::warn!(target: "core", "{}", wording.started());
-        let token = CancellationToken::new();
-        let stop = token.clone();
-        tokio::spawn(async move {
-            told.await;
-            stop.cancel();
-        });
+        let (ending, stop, applied) = (CancellationToken::new(), CancellationToken::new(), Arc::new(Notify::new()));
+        let keeping = Keeping {
+            engine: bound.engine(),
+            applied: Arc::clone(&applied),
+            ending: ending.clone(),
+            stop: stop.clone(),
+        };
+        let kept = keeping.begin(file);
         let live = Arc::new(Live::new(bound.handle()));
-        let control = control.map(|server| tokio::spawn(server.run(live, gallery, token.clone())));
+        let control = control.map(|server| tokio::spawn(server.run(live, gallery, stop.clone())));
         let Reloading { telemetry, gather, strict, watched, print } = reloading;
-        let reloader = Reloader { engine: bound.engine(), telemetry, gather, strict, print };
-        tokio::spawn(reloader.run(asked, watched, token.clone()));
-        bound.run(token).await;
-        if let Some(control) = control {
-            // Its socket goes with it.
-            let _ = control.await;
+        let reloader = Reloader { engine: bound.engine(), telemetry, gather, strict, print, applied };
+        tokio::spawn(reloader.run(asked, watched, stop.clone()));
+        let running = async {
+            bound.run(stop).await;
+            if let Some(control) = control {
+                // Its socket goes with it.
+                let _ = control.await;
+            }
+        };
+        let twice = async {
+            told.recv().await;
+            ending.cancel();
+            told.recv().await;
+            tracing::warn!(target: "core", "told again to end: what still runs is ended");
+        };
+        tokio::select! {
+            () = running => {}
+            () = twice => {}
         }
+        let _ = timeout(KEPT, kept).await;
         Ok(())
     });
     runtime.shutdown_timeout(LAST);
@@ -182,25 +203,32 @@ fn hear(_: mpsc::Sender<()>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for a signal that ends us. Those are heard from here on, not from the first poll.
+/// Gives a turn for each signal that ends us. Those are heard from here on, not from the first poll.
 #[cfg(unix)]
-fn told() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+fn told() -> io::Result<mpsc::Receiver<()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(async move {
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = int.recv() => {}
+    let (sender, told) = mpsc::channel(1);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = int.recv() => {}
+            }
+            if sender.send(()).await.is_err() {
+                return;
+            }
         }
-    })
+    });
+    Ok(told)
 }
 
-/// Waits for Ctrl-C.
+/// The same for Ctrl-C.
 #[cfg(not(unix))]
-fn told() -> io::Result<impl Future<Output = ()> + Send + 'static> {
-    Ok(async {
-        let _ = tokio::signal::ctrl_c().await;
-    })
+fn told() -> io::Result<mpsc::Receiver<()>> {
+    let (sender, told) = mpsc::channel(1);
+    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).await.is_ok() {} });
+    Ok(told)
 }
 
 #[cfg(all(test, unix))]

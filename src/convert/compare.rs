@@ -28,6 +28,7 @@ pub fn difference(a: &Draft, b: &Draft) -> Option<String> {
         (s.metrics != t.metrics, "metrics"),
         (s.stats != t.stats, "stats"),
         (s.control != t.control, "control"),
+        (s.reload != t.reload, "reload"),
         (s.version != t.version, "version"),
         (s.geodata != t.geodata, "geodata"),
         (s.observatories != t.observatories, "observatory"),

@@ -185,6 +185,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("burstobservatory", "burst_observatory"),
     ("burst_observatory", "burst_observatory"),
     ("control", "control"),
+    ("reload", "reload"),
     ("version", "version"),
     ("geodata", "geodata"),
     ("reverse", "reverse"),

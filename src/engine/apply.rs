@@ -70,7 +70,7 @@ pub(super) async fn apply(shared: &Arc<Shared>, standing: &mut Standing, next: C
         standing.bench.renew(Arc::clone(&snapshot));
     } else {
         standing.bench = Arc::new(Bench::new(Arc::clone(shared), Arc::clone(&snapshot)));
-        probe(shared, standing, watched).await;
+        probe(shared, standing, watched, Memory::default()).await;
     }
     shared.now.store(Arc::clone(&snapshot));
     let drain = next.policy.drain.0;
@@ -97,16 +97,16 @@ fn ended(earlier: &Snapshot, later: &Snapshot) -> Vec<Arc<Life>> {
     earlier.exits.iter().filter(gone).map(|exit| Arc::clone(&exit.life)).collect()
 }
 
-/// Starts to measure, with what whoever measured before remembers. They have stopped then, so a board never has two
-/// writers.
-pub(super) async fn probe(shared: &Arc<Shared>, standing: &Standing, watched: Vec<Watched>) {
+/// Starts to measure, with what whoever measured before remembers; the first is given something. They have stopped then,
+/// so a board never has two writers.
+pub(super) async fn probe(shared: &Arc<Shared>, standing: &Standing, watched: Vec<Watched>, first: Memory) {
     let memory = match shared.prober.swap(None) {
         Some(before) => {
             let memory = before.remember().await;
             before.stop().await;
             memory
         }
-        None => Memory::default(),
+        None => first,
     };
     let bench = Arc::clone(&standing.bench);
     let prober = Prober::start(watched, bench, &memory, shared.witnesses(), &standing.stop);

@@ -53,6 +53,9 @@ impl Applied {
         if old.services.control != new.services.control {
             applied.later.push("control");
         }
+        if old.services.reload != new.services.reload {
+            applied.later.push("reload");
+        }
         applied
     }
 

@@ -17,7 +17,7 @@ use super::handle::Handle;
 use super::shared::Shared;
 use super::tasks::Running;
 use super::web::{OpenWeb, Web};
-use crate::balance::{Balancer, Witnesses};
+use crate::balance::{Balancer, Memory, Witnesses};
 use crate::inbound::Listener;
 use crate::model::config::Config;
 use crate::probe::Watched;
@@ -60,6 +60,14 @@ impl Engine {
         self.shared.snapshot().groups.iter().map(|group| Arc::clone(&group.balancer)).collect()
     }
 
+    /// Writes down what is known of balancers, for a file; nothing unless the engine runs.
+    pub async fn remember(&self) -> Option<Memory> {
+        // Whoever changes the engine may just be replacing those who know.
+        let standing = self.standing.lock().await;
+        let prober = standing.is_some().then(|| self.shared.prober.load_full())?;
+        Some(prober?.remember().await)
+    }
+
     /// Where each inbound listens at this moment, by tag (or place) in their order.
     pub async fn local(&self) -> Vec<(String, SocketAddr)> {
         let standing = self.standing.lock().await;
@@ -99,7 +107,7 @@ impl Ready {
         let engine = Engine { shared, standing: Arc::default() };
         // Nobody has it yet, so it is free; whoever wants to change the engine waits until it runs.
         let begun = Arc::clone(&engine.standing).try_lock_owned().ok();
-        Ok(Bound { engine, config, open, watched, web: web.bind()?, begun })
+        Ok(Bound { engine, config, open, watched, memory: Memory::default(), web: web.bind()?, begun })
     }
 }
 
@@ -109,6 +117,7 @@ pub struct Bound {
     config: Config,
     open: Vec<Open>,
     watched: Vec<Watched>,
+    memory: Memory,
     web: OpenWeb,
     begun: Option<OwnedMutexGuard<Option<Standing>>>,
 }
@@ -152,6 +161,12 @@ impl Bound {
         self
     }
 
+    /// Begins with what an engine before it knew. It counts where members and their checks are the same.
+    #[must_use]
+    pub fn recalling(self, memory: Memory) -> Self {
+        Self { memory, ..self }
+    }
+
     /// A hold on it, which lasts while it runs.
     #[must_use]
     pub fn handle(&self) -> Handle {
@@ -160,12 +175,12 @@ impl Bound {
 
     /// Serves until the token falls, then ends every flow and waits for a moment until they are gone.
     pub async fn run(self, token: CancellationToken) {
-        let Self { engine: Engine { shared, standing }, config, open, watched, web, begun: held } = self;
+        let Self { engine: Engine { shared, standing }, config, open, watched, memory, web, begun: held } = self;
         let bench = Arc::new(Bench::new(Arc::clone(&shared), shared.snapshot()));
         let web = web.start(&shared, &token);
         let mut begun = Standing { config, inbounds: vec![], draining: vec![], bench, web, stop: token.clone() };
         // Before the first flow, so that none slips past a balancer that is to hold it.
-        probe(&shared, &begun, watched).await;
+        probe(&shared, &begun, watched, memory).await;
         for Open { made, listeners } in open {
             let mut inbound = Running::new(&shared, made, &token);
             listeners.into_iter().for_each(|listener| inbound.open(&shared, listener, &token));

@@ -43,6 +43,7 @@ const SECTIONS: &[&str] = &[
     "multiObservatory",
     "observatory",
     "policy",
+    "reload",
     "reverse",
     "routing",
     "services",

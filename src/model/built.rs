@@ -169,7 +169,6 @@ fn sections(draft: &Draft) -> Vec<&'static str> {
         (s.api.is_some(), "api"),
         (s.stats, "stats"),
         (s.metrics.is_some(), "metrics"),
-        (!s.control.state_file.is_empty(), "control.state_file"),
         (s.geodata.is_some(), "geodata"),
         (s.reverse.is_some(), "reverse"),
     ]

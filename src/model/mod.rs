@@ -33,6 +33,7 @@ pub mod probing;
 pub mod protocol;
 pub mod quicparams;
 pub mod reality;
+pub mod reload;
 mod rings;
 pub mod routing;
 pub mod server;

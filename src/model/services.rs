@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::control::Control;
+use super::reload::Reload;
 use crate::addr::Tag;
 use crate::record;
 use crate::shape::GoTime;
@@ -152,6 +153,8 @@ pub struct Services {
     pub burst_observatories: Vec<BurstObservatory>,
     /// The control socket, and files of what is known.
     pub control: Control,
+    /// How changes of the configuration are learned of.
+    pub reload: Reload,
     /// Reverse tunnels.
     pub reverse: Option<ReverseTunnels>,
     /// Variables put into the environment before geodata files are opened.

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,8 @@ pub struct Reloader {
     pub strict: bool,
     /// The texts that run, for a watch that is to see whether anything changed.
     pub print: u64,
+    /// Who is to know of every configuration that was taken over.
+    pub applied: Arc<Notify>,
 }
 
 /// Who asks for it.
@@ -82,6 +84,7 @@ impl Reloader {
         let setup = Setup::of(&config.log).map_err(|error| build(&error))?;
         setup.try_open().map_err(|error| build(&error))?;
         let applied = self.engine.apply(config).await.map_err(|error| build(&error))?;
+        self.applied.notify_one();
         if (cause == Cause::Asked || !applied.is_nothing())
             && let Err(error) = self.telemetry.apply(&setup)
         {

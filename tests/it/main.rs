@@ -16,6 +16,7 @@ mod idle;
 mod peers;
 mod probing;
 mod reload;
+mod remembering;
 mod retry;
 mod routing;
 mod service;

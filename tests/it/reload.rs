@@ -476,7 +476,7 @@ impl Run {
     }
 }
 
-fn json_to(exit: &Exit) -> impl Fn(u16) -> String {
+fn json_to(exit: &Exit) -> impl Fn(u16) -> String + use<> {
     let outbound = exit.outbound("a");
     move |port| {
         json!({
@@ -488,7 +488,7 @@ fn json_to(exit: &Exit) -> impl Fn(u16) -> String {
     }
 }
 
-fn toml_to(exit: &Exit) -> impl Fn(u16) -> String {
+fn toml_to(exit: &Exit) -> impl Fn(u16) -> String + use<> {
     let to = exit.at.port();
     move |port| {
         format!(
@@ -552,4 +552,46 @@ async fn a_toml_file_is_watched_and_a_json_file_is_not() {
     assert_eq!(exit_of(json.at, "x.example:80").await, "A", "nobody asked this one");
     json.hangup();
     json.says("config reload: outbounds ~a");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_configuration_says_whether_it_is_watched_and_a_flag_wins() {
+    let (a, b) = (Exit::start("A").await, Exit::start("B").await);
+    let said = |exit: &Exit, watch: bool| {
+        let text = json_to(exit);
+        move |port| {
+            let mut config: Value = serde_json::from_str(&text(port)).unwrap();
+            config["reload"] = json!({ "watch": watch });
+            config.to_string()
+        }
+    };
+    let unwatched = |exit: &Exit| {
+        let text = toml_to(exit);
+        move |port| format!("{}[reload]\nwatch = false\n[log]\nlevel = \"info\"\n", text(port))
+    };
+    let json = "config.json";
+    let quiet = [
+        Run::start(&["run", "--no-watch", "-c", json], json, &said(&a, true)),
+        Run::start(&["run", "-c", json], json, &said(&a, false)),
+    ];
+    let toml = Run::start(&["run", "-c", "config.toml"], "config.toml", &unwatched(&a));
+    let watched = [
+        Run::start(&["run", "-c", json], json, &said(&a, true)),
+        Run::start(&["run", "--watch", "-c", json], json, &said(&a, false)),
+    ];
+    quiet[0].write(&said(&b, true)(quiet[0].port()));
+    quiet[1].write(&said(&b, false)(quiet[1].port()));
+    toml.write(&unwatched(&b)(toml.port()));
+    watched[0].write(&said(&b, true)(watched[0].port()));
+    watched[1].write(&said(&b, false)(watched[1].port()));
+    for run in &watched {
+        run.says("config reload: outbounds ~a");
+    }
+    for run in quiet.iter().chain([&toml]) {
+        assert_eq!(exit_of(run.at, "x.example:80").await, "A", "nobody asked this one");
+    }
+    // The key itself counts from the next start.
+    quiet[1].write(&said(&b, true)(quiet[1].port()));
+    quiet[1].hangup();
+    quiet[1].says("config reload: reload counts from the next start");
 }

@@ -257,6 +257,7 @@ pub fn sample(record: &str, word: &str, key: &str) -> Option<Value> {
         ("", "env") => json!({ "A": "b" }),
         ("", "api" | "metrics") => json!({ "tag": "a" }),
         ("", "control") => json!({ "socket": "off" }),
+        ("", "reload") => json!({ "watch": true }),
         ("", "log") => json!({ "loglevel": "error" }),
         ("", "routing") => json!({ "domainStrategy": "IPOnDemand" }),
         ("", "policy") => json!({ "system": { "statsInboundUplink": true } }),

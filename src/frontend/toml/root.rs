@@ -13,6 +13,7 @@ use crate::model::inbound::Inbound;
 use crate::model::log::Log;
 use crate::model::outbound::Outbound;
 use crate::model::policy::Policy;
+use crate::model::reload::Reload;
 use crate::model::services::{Api, BurstObservatory, Geodata, Metrics, Observatory, ReverseTunnels, Services, Version};
 use crate::record;
 use crate::shape::{Defs, Dialect, Field, Node, Plain, PlainMap, Reader, Record};
@@ -52,6 +53,8 @@ record! {
         burst_observatory: Vec<BurstObservatory>;
         /// The control socket, and files of what is known.
         control: Control;
+        /// Taking over changes while running.
+        reload: Reload;
         /// Versions of Xray that the file is for; kept for the way back.
         version: Option<Version>;
         /// Download of geodata files.
@@ -90,6 +93,7 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Draft> {
             stats: root.stats.is_some(),
             version: root.version,
             control: root.control,
+            reload: root.reload,
             geodata: root.geodata,
             observatories: root.observatory,
             burst_observatories: root.burst_observatory,
@@ -120,6 +124,7 @@ pub fn write(draft: &Draft) -> PlainMap {
         observatory: services.observatories.clone(),
         burst_observatory: services.burst_observatories.clone(),
         control: services.control.clone(),
+        reload: services.reload.clone(),
         version: services.version.clone(),
         geodata: services.geodata.clone(),
         reverse: services.reverse.clone(),
@@ -283,6 +288,9 @@ ping = { sampling = 3 }
 
 [control]
 socket = "off"
+
+[reload]
+watch = false
 
 [version]
 min = "1.8"

@@ -48,6 +48,7 @@ fn read_sections(cx: &mut Reader<'_>, table: &mut Table<'_>, draft: &mut Draft) 
     services.metrics = section(cx, table, &["metrics"], metrics::read);
     services.stats = section(cx, table, &["stats"], stats::read).unwrap_or_default();
     services.control = section(cx, table, &["control"], Field::read).unwrap_or_default();
+    services.reload = section(cx, table, &["reload"], Field::read).unwrap_or_default();
     services.version = section(cx, table, &["version"], version::read);
     services.geodata = section(cx, table, &["geodata"], geodata::read);
     services.reverse = section(cx, table, &["reverse"], reverse::read);

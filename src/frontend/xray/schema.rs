@@ -15,6 +15,7 @@ use crate::model::dns::{Dns, FakePools};
 use crate::model::httpservice::HttpService;
 use crate::model::log::Log;
 use crate::model::policy::Policy;
+use crate::model::reload::Reload;
 use crate::model::services::{Api, BurstObservatory, Geodata, Metrics, Observatory, ReverseTunnels, Version};
 use crate::shape::{Defs, Dialect, Field, Record};
 
@@ -43,6 +44,7 @@ pub fn schema(defs: &mut Defs) -> Json {
         ("multiObservatory", MultiObservatory::schema(XRAY, defs)),
         ("reverse", ReverseTunnels::schema(XRAY, defs)),
         ("control", Control::schema(XRAY, defs)),
+        ("reload", Reload::schema(XRAY, defs)),
         ("version", Version::schema(XRAY, defs)),
         ("geodata", Geodata::schema(XRAY, defs)),
         (

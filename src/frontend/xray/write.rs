@@ -8,6 +8,7 @@ use crate::model::fields::Networks;
 use crate::model::log::{Level, Log, Sink};
 use crate::model::name::Name;
 use crate::model::policy::Policy;
+use crate::model::reload::Reload;
 use crate::model::routing::{RouteStrategy, Rule, To, When};
 use crate::model::services::Services;
 use crate::shape::{Class, Dialect, Field, Plain, PlainMap, Record};
@@ -121,6 +122,9 @@ pub fn write(draft: &Draft) -> PlainMap {
     put(&mut out, "metrics", services.metrics.as_ref());
     if services.control != Control::default() {
         out.put("control", services.control.write(Dialect::Json));
+    }
+    if services.reload != Reload::default() {
+        out.put("reload", services.reload.write(Dialect::Json));
     }
     put(&mut out, "reverse", services.reverse.as_ref());
     put(&mut out, "version", services.version.as_ref());

@@ -43,9 +43,10 @@ impl Engine {
             std::fs::create_dir_all(path.parent().expect("a file below the folder")).expect("the folder is ours");
             std::fs::write(path, text).expect("the folder is ours");
         }
-        // The least that any caller gives: no HOME, PATH, TZ or TERM.
+        // The least that any caller gives: no HOME, PATH, TZ or TERM. Its runtime folder is its own, so that whoever looks for
+        // the only engine of this user does not find those of other tests.
         command.current_dir(folder.path()).env_clear().env("XRAY_LOCATION_ASSET", folder.path());
-        command.envs(runtime.map(|runtime| ("XDG_RUNTIME_DIR", runtime)));
+        command.env("XDG_RUNTIME_DIR", runtime.unwrap_or(folder.path()));
         let mut process = Process::fed("etemenanki", command, folder, input);
         for port in ports {
             let listens = process.wait_to_listen(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)));
