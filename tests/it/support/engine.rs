@@ -46,7 +46,7 @@ impl Engine {
         // The least that any caller gives: no HOME, PATH, TZ or TERM. Its runtime folder is its own, so that whoever looks for
         // the only engine of this user does not find those of other tests.
         command.current_dir(folder.path()).env_clear().env("XRAY_LOCATION_ASSET", folder.path());
-        command.env("XDG_RUNTIME_DIR", runtime.unwrap_or(folder.path()));
+        command.env("XDG_RUNTIME_DIR", runtime.unwrap_or_else(|| folder.path()));
         let mut process = Process::fed("etemenanki", command, folder, input);
         for port in ports {
             let listens = process.wait_to_listen(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)));
