@@ -12,6 +12,8 @@ pub(super) enum Reason {
     AllZero,
     /// Nobody works; the first of the list takes what comes.
     AllDown,
+    /// The round counts for nothing, so what its first results moved goes back.
+    Discarded,
     /// The member that served failed before any success of the first round.
     FirstFailed,
     /// The first success of the first round.
@@ -51,6 +53,7 @@ impl Reason {
             Self::Ahead => "better by more than the margin",
             Self::AllZero => "every score is 0, the serving member stays",
             Self::AllDown => "nobody works, the first of the list takes what comes",
+            Self::Discarded => "the round does not count, who served before it goes on",
             Self::FirstFailed => "first round, the member before it failed",
             Self::FirstSuccess => "first success of the first round",
             Self::FirstUp => "first of the list that works",

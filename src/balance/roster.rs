@@ -30,6 +30,8 @@ pub(super) struct Roster {
     pub settled: bool,
     /// Who served when the first round began.
     pub began: Option<usize>,
+    /// Who was last told to serve.
+    pub told: Option<usize>,
     /// Whether the last round had no score at all; told once.
     pub all_zero: bool,
     /// Whether flows wait for the first result.
@@ -105,6 +107,7 @@ impl Roster {
             round: 0,
             settled: false,
             began: None,
+            told: None,
             all_zero: false,
             waiting: group.wait.is_some(),
             up: true,
@@ -133,7 +136,8 @@ impl Roster {
         self.seats[at].life.usable() && inner != Some(false)
     }
 
-    fn out(&self, group: &Group, health: &[Health], at: usize) -> bool {
+    /// Whether a member takes no new flow although it may work.
+    pub(super) fn out(&self, group: &Group, health: &[Health], at: usize) -> bool {
         let ejected =
             || group.members.get(at).and_then(|&subject| health.get(subject)).is_some_and(|h| h.guard.out().is_some());
         self.seats[at].fenced || (group.guards && ejected())

@@ -36,11 +36,20 @@ impl Live {
     }
 
     async fn test(&self, by: Option<By<'_>>, test: &Test) -> Result<Sample, Failure> {
-        let instead = match by {
-            Some(by) if test.responder => self.responders.instead(&self.services, by, test).await,
-            _ => None,
+        let Some(through) = by.filter(|_| test.responder) else {
+            return fetch(&self.services, &self.trust, by, test).await;
         };
-        fetch(&self.services, &self.trust, by, instead.as_ref().unwrap_or(test)).await
+        if let Some(own) = self.responders.instead(&self.services, through, test).await {
+            match fetch(&self.services, &self.trust, by, &own).await {
+                Err(failure) if !self.responders.blames(&self.services, through, &failure).await => {}
+                ended => return ended,
+            }
+        }
+        let ended = fetch(&self.services, &self.trust, by, test).await;
+        if ended.is_ok() {
+            self.responders.lacks(through.tag);
+        }
+        ended
     }
 
     async fn connect(&self, server: &Target) -> Result<Sample, Failure> {

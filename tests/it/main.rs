@@ -17,6 +17,7 @@ mod peers;
 mod probing;
 mod reload;
 mod remembering;
+mod responder;
 mod retry;
 mod routing;
 mod service;

@@ -102,13 +102,14 @@ impl Keeper {
         self.rosters[group].put_first(seat);
         self.rosters[group].why = why;
         let changed = was != Some(seat);
+        let was = was.filter(|_| changed || self.rosters[group].told.is_some());
         self.tell_serving(group, was, changed, now, acts);
         (self.rosters[group].dirty, self.rosters[group].urgent) = (true, true);
     }
 
     /// A round counts: every term is told, then who serves.
     pub(super) fn end_of_round(&mut self, group: usize, now: Moment, acts: &mut Vec<Act>) {
-        let was = self.rosters[group].serving();
+        let before = self.rosters[group].serving();
         self.with(group, now, |roster, setup, around| roster.rank(setup, around, true));
         let (name, tag) = (self.name(group), self.setup.groups[group].tag.clone());
         let number = self.rounds.as_ref().map_or(0, Rounds::number);
@@ -118,16 +119,18 @@ impl Keeper {
             let line = format!("{name} {tag} round {number}: member {member} {terms}").into();
             acts.push(Act::Tell(Story::Scored { balancer: tag.clone(), member, line }));
         }
-        let first = std::mem::take(&mut self.rosters[group].first);
-        self.rosters[group].round = number;
-        let changed = self.rosters[group].serving() != was;
+        let roster = &mut self.rosters[group];
+        (roster.first, roster.round) = (false, number);
+        let (told, serving) = (roster.told, roster.serving());
+        // The first word on it is news even where it changes nothing: then nobody was told to serve before.
+        let was = told.or_else(|| before.filter(|_| before != serving));
         let all_zero = self.rosters[group].why == Reason::AllZero;
         if all_zero && !self.rosters[group].all_zero {
             let line = format!("balancer {tag}: every score is 0, the serving member stays");
             self.note(&line, true, acts);
         }
         self.rosters[group].all_zero = all_zero;
-        self.tell_serving(group, was, first || changed, now, acts);
+        self.tell_serving(group, was, told != serving, now, acts);
         (self.rosters[group].dirty, self.rosters[group].urgent) = (true, true);
     }
 
@@ -156,6 +159,7 @@ impl Keeper {
         let balancer = setup.tag.clone();
         acts.push(Act::Tell(Story::Serving { balancer, member: member.clone(), changed, line }));
         if changed {
+            self.rosters[group].told = Some(serving);
             self.rosters[group].decided(Decision { wall_ms: wall_ms(now), member, what: what.into() });
         }
     }

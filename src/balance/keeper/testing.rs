@@ -37,6 +37,7 @@ impl Keeper {
             roster.first = !known;
             roster.waiting &= !known;
             roster.began = roster.serving();
+            roster.told = roster.serving().filter(|_| known);
         }
         self.rounds = Some(Rounds::new(plan.clone(), due, known));
     }
@@ -140,16 +141,19 @@ impl Keeper {
             if !roster.first {
                 continue;
             }
-            if good || (over && !works && !patient) {
+            if good || (over && !works && !(patient && roster.seats[seat].life == Life::Up)) {
                 roster.seats[seat].life = if works { Life::Up } else { Life::Down };
                 (roster.dirty, roster.urgent) = (true, true);
             }
             if roster.settled || !matches!(setup.rank, Rank::Rate | Rank::Adaptive(_)) {
                 continue;
             }
-            // A member of weight 0 serves only when nothing else does (O8), so its success settles nothing.
-            let weight = |at: usize| setup.weights.get(at).is_some_and(|weight| *weight > 0);
-            if good && weight(seat) {
+            // A member of weight 0 serves only when nothing else does (O8), so its success settles nothing; nor does one of
+            // a member that takes no new flow.
+            let fit = |at: usize| {
+                setup.weights.get(at).is_some_and(|weight| *weight > 0) && !roster.out(setup, &self.health, at)
+            };
+            if good && fit(seat) {
                 roster.settled = true;
                 self.serve(group, seat, Reason::FirstSuccess, now, acts);
                 self.release(group);
@@ -158,7 +162,7 @@ impl Keeper {
                     let tally = self.rounds.as_ref().and_then(|rounds| rounds.tally(setup.members[at]));
                     tally.is_some_and(|tally| tally.attempts() > 0 && !tally.works())
                 };
-                if let Some(next) = (0..setup.members.len()).find(|&at| !failed(at) && weight(at)) {
+                if let Some(next) = (0..setup.members.len()).find(|&at| !failed(at) && fit(at)) {
                     self.serve(group, next, Reason::FirstFailed, now, acts);
                 }
             }
@@ -170,7 +174,7 @@ impl Keeper {
         let Some(ended) = rounds.end(now) else { return };
         let number = rounds.number();
         if ended.doubtful {
-            self.forget_round();
+            self.forget_round(now, acts);
             let line = format!(
                 "round {number}: discarded, it took longer than it can: the machine slept, or its clock jumped"
             );
@@ -198,7 +202,7 @@ impl Keeper {
         let over = second.waiting == 0;
         if good {
             self.second = None;
-            self.target_dead(acts);
+            self.target_dead(now, acts);
         } else if over && let Some(second) = self.second.take() {
             self.judge(second.ended, now, acts);
         }
@@ -208,12 +212,12 @@ impl Keeper {
     fn judge(&mut self, ended: Ended, now: Moment, acts: &mut Vec<Act>) {
         if self.last_flow.is_some_and(|at| at >= ended.began) {
             // Real flows went well meanwhile (trap 17).
-            return self.target_dead(acts);
+            return self.target_dead(now, acts);
         }
         let guarded = self.setup.groups.iter().any(|group| group.guards);
         let several = ended.tallies.iter().flatten().count() > 1;
         if guarded && several && !self.worked_within(Self::RECENT, now.steady) {
-            self.forget_round();
+            self.forget_round(now, acts);
             self.fruitless += 1;
             if let Some(rounds) = &mut self.rounds {
                 rounds.hurry(later(now.steady, patience(self.fruitless)));
@@ -223,20 +227,23 @@ impl Keeper {
         self.accept(ended, now, acts);
     }
 
-    fn target_dead(&mut self, acts: &mut Vec<Act>) {
-        self.forget_round();
+    fn target_dead(&mut self, now: Moment, acts: &mut Vec<Act>) {
+        self.forget_round(now, acts);
         self.note("test target unreachable: members work, scores stay as they are", true, acts);
     }
 
     /// The round counts for nothing: what its first results moved goes back.
-    fn forget_round(&mut self) {
-        for roster in self.rosters.iter_mut().filter(|roster| roster.first && !roster.settled) {
-            roster.seats.iter_mut().for_each(|seat| seat.life = Life::Untested);
-            if let Some(began) = roster.began {
-                roster.put_first(began);
-                roster.why = Reason::Unknown;
+    fn forget_round(&mut self, now: Moment, acts: &mut Vec<Act>) {
+        for group in 0..self.rosters.len() {
+            let roster = &mut self.rosters[group];
+            if !roster.first || roster.settled {
+                continue;
             }
+            roster.seats.iter_mut().for_each(|seat| seat.life = Life::Untested);
             (roster.dirty, roster.urgent) = (true, true);
+            if let Some(began) = roster.began.filter(|&began| roster.serving() != Some(began)) {
+                self.serve(group, began, Reason::Discarded, now, acts);
+            }
         }
         self.release_all();
     }
@@ -246,7 +253,7 @@ impl Keeper {
         self.eager = if self.health.iter().any(|health| health.tests.is_empty()) { self.eager } else { 0 };
         for (subject, tally) in ended.tallies.iter().enumerate() {
             if let Some(tally) = tally.as_ref().filter(|_| !self.ejected(subject)) {
-                self.tested(subject, tally, 1, now, acts);
+                self.learn(subject, tally);
             }
         }
         for group in 0..self.rosters.len() {
@@ -262,6 +269,12 @@ impl Keeper {
             }
             self.end_of_round(group, now, acts);
         }
+        // Only now, when of all is known who works: whoever is taken out must not give way to another that failed too.
+        for (subject, tally) in ended.tallies.iter().enumerate() {
+            if let Some(tally) = tally.as_ref().filter(|_| !self.ejected(subject)) {
+                self.blame(subject, tally, 1, now, acts);
+            }
+        }
         self.release_all();
     }
 
@@ -272,26 +285,28 @@ impl Keeper {
         setup.guards && matches!(setup.rank, Rank::Adaptive(_))
     }
 
-    /// What a member's tests mean for it.
-    fn tested(&mut self, subject: usize, tally: &Tally, blame: u32, now: Moment, acts: &mut Vec<Act>) {
+    /// Takes up a member's tests. One that never worked is down by the first that fails.
+    fn learn(&mut self, subject: usize, tally: &Tally) {
         self.health[subject].test(tally);
         let works = tally.works();
-        let mut suspects = false;
         for (group, seat) in self.places[subject].clone() {
-            suspects |= self.setup.groups[group].guards;
             let patient = self.patient(group);
             let life = &mut self.rosters[group].seats[seat].life;
             *life = match works {
                 true => Life::Up,
-                false if patient => *life,
+                false if patient && *life == Life::Up => Life::Up,
                 false => Life::Down,
             };
         }
         self.touch(subject, true);
-        if works {
+    }
+
+    /// Tests that failed speak against a member, and those that did not speak for it.
+    fn blame(&mut self, subject: usize, tally: &Tally, by: u32, now: Moment, acts: &mut Vec<Act>) {
+        if tally.works() {
             self.health[subject].guard.clear();
-        } else if suspects {
-            self.suspect(subject, blame, now, acts);
+        } else if self.guarded(subject) {
+            self.suspect(subject, by, now, acts);
         }
     }
 
@@ -305,7 +320,8 @@ impl Keeper {
             return self.start(Some(subject), Purpose::Alone, made + 1, acts);
         }
         if let Some(tally) = self.alone.remove(&subject).filter(|_| !self.ejected(subject)) {
-            self.tested(subject, &tally, 2, now, acts);
+            self.learn(subject, &tally);
+            self.blame(subject, &tally, 2, now, acts);
             self.settle_all(subject, now, acts);
         }
     }

@@ -361,6 +361,28 @@ async fn tcp_checks_resolve_and_try_every_address() {
     assert!(house.dials.lock().unwrap().is_empty(), "the member's own settings are not applied");
 }
 
+/// An address that takes no connection and refuses none: its queue is full.
+async fn silent(at: SocketAddr) -> (TcpListener, Vec<tokio::task::JoinHandle<io::Result<TcpStream>>>) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(at).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let waiting: Vec<_> = (0..8).map(|_| tokio::spawn(TcpStream::connect(at))).collect();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(waiting.iter().any(|one| !one.is_finished()), "the queue is not full");
+    (listener, waiting)
+}
+
+#[tokio::test]
+async fn a_silent_first_address_does_not_fail_the_check() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let _held = silent(([127, 0, 0, 9], at.port()).into()).await;
+    let house = Arc::new(House::default());
+    house.knows("node.example", at);
+    let sample = measured(&house, &What::Tcp(format!("node.example:{}", at.port()).parse().unwrap())).await.unwrap();
+    assert!(sample.time < Duration::from_secs(2), "{:?}", sample.time);
+}
+
 #[tokio::test]
 async fn the_network_itself_is_asked_past_all_members() {
     let (at, _) = origin(None).await;

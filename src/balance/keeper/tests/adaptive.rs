@@ -4,6 +4,7 @@ use super::super::super::sample::Sample;
 use super::super::super::seen::Evidence;
 use super::super::super::setup::{Plan, Rank, Setup};
 use super::world::*;
+use crate::addr::Network;
 
 fn pool(members: usize) -> Setup {
     let mut plan = rounds(1);
@@ -117,4 +118,83 @@ fn a_member_that_no_test_reached_begins_rounds_ever_less_often() {
         world.saw(0, Evidence::Answered(SECOND));
     }
     assert_eq!(world.starts(1).len(), 7, "{:?}", world.starts(1));
+}
+
+#[test]
+fn a_member_that_never_worked_is_down_and_says_why() {
+    for guards in [true, false] {
+        let mut settings = pool(3);
+        settings.groups[0].guards = guards;
+        let mut world =
+            World::new(settings, |job, _| if job.subject == Some(2) { failed(1.0) } else { test(0.1, 0.4) });
+        for end in [2, 300] {
+            world.until(end * SECOND);
+            let state = &world.board().members[2];
+            assert_eq!((state.life, state.last_error.as_deref()), (Life::Down, Some("broken")), "after {end} s");
+            assert!(!world.board().usable(2, Network::Tcp));
+        }
+        world.answer(|_, _| test(0.1, 0.4));
+        world.until(2000 * SECOND);
+        assert_eq!(world.board().members[2].life, Life::Up, "{:?}", world.lines());
+    }
+}
+
+#[test]
+fn the_first_word_after_an_outage_is_true() {
+    let mut world = World::new(pool(3), |_, _| failed(0.5));
+    world.until(3 * SECOND);
+    assert_eq!(world.serving(), Some(0), "the round counted for nothing");
+    let told = world.lines();
+    let serving: Vec<&String> = told.iter().filter(|line| line.contains(": serving ")).collect();
+    assert!(serving.last().is_some_and(|line| line.contains("serving a score=? (was c score=?)")), "{serving:?}");
+    world.answer(|job, _| match job.subject {
+        Some(0) => test(0.1, 0.4),
+        _ => failed(1.0),
+    });
+    world.until(100 * SECOND);
+    assert_eq!(world.serving(), Some(0));
+    let told = world.lines();
+    let decisions: Vec<&str> = world.board().decisions.iter().map(|decision| &*decision.what).collect();
+    assert!(!decisions.iter().any(|what| what.contains("serving a") && what.contains("(was a ")), "{decisions:?}");
+    let before = told.iter().rposition(|line| line.contains("outage is over")).expect("it ended");
+    for line in told[before..].iter().filter(|line| line.contains(": serving ")) {
+        assert!(line.contains(": serving a "), "nobody else works: {line}");
+    }
+}
+
+#[test]
+fn the_first_word_names_nobody_before_it() {
+    let mut world = World::new(pool(2), |job, _| test(0.1, if job.subject == Some(0) { 0.4 } else { 0.9 }));
+    world.until(2 * SECOND);
+    assert_eq!(world.count("round 1: serving a score=10666667 (was none): highest score"), 1, "{:?}", world.lines());
+    assert_eq!((world.count("(was a "), world.board().decisions.len()), (0, 1), "{:?}", world.lines());
+}
+
+#[test]
+fn whoever_is_taken_out_does_not_give_way_to_another_that_failed() {
+    // Nobody can be asked, so the round itself takes members out.
+    let mut settings = pool(4);
+    settings.guards.probes = false;
+    let mut world = World::new(settings, |_, _| test(0.1, 0.4));
+    world.until(300 * SECOND);
+    world.answer(|job, _| if job.subject == Some(3) { test(0.1, 0.9) } else { failed(1.0) });
+    world.until(4000 * SECOND);
+    assert_eq!(world.serving(), Some(3), "{:?}", world.lines());
+    for line in world.lines().iter().filter(|line| line.contains(": serving ") && !line.contains("round 1:")) {
+        assert!(line.contains(": serving a ") || line.contains(": serving d "), "{line}");
+    }
+}
+
+#[test]
+fn a_fenced_member_is_not_made_to_serve_by_the_first_results() {
+    let mut settings = pool(3);
+    settings.groups[0].fenced = vec![1];
+    let mut world = World::new(settings, |job, _| match job.subject {
+        Some(0) => failed(0.1),
+        Some(1) => test(0.1, 0.2),
+        _ => test(0.1, 0.9),
+    });
+    world.until(SECOND * 2);
+    assert_eq!(world.count(": serving b "), 0, "{:?}", world.lines());
+    assert_eq!(world.serving(), Some(2));
 }
