@@ -33,7 +33,10 @@ impl Engine {
     pub fn within(runtime: &Path, config: &str, ports: &[u16]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_etemenanki"));
         command.args(["run", "-c", "config.toml"]);
-        Self::of(command, Some(runtime), &[("config.toml", config)], b"", ports)
+        let engine = Self::of(command, Some(runtime), &[("config.toml", config)], b"", ports);
+        // Ports accept before the socket is there.
+        engine.process.wait_to_say(" started");
+        engine
     }
 
     fn of(mut command: Command, runtime: Option<&Path>, files: &[(&str, &str)], input: &[u8], ports: &[u16]) -> Self {
