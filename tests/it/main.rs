@@ -15,6 +15,7 @@ mod hostile;
 mod idle;
 mod peers;
 mod probing;
+mod promises;
 mod reload;
 mod remembering;
 mod responder;

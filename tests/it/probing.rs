@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Engine, Nginx, PATIENCE, curl, dnsmasq, free_port, microsocks, sing_box, until};
+use crate::support::{Engine, Nginx, PATIENCE, curl, dnsmasq, free_port, microsocks, run_once_in, sing_box, until};
 
 fn member(tag: &str, port: u16) -> Value {
     let servers = json!([{ "address": "127.0.0.1", "port": port }]);
@@ -139,4 +139,22 @@ fn members_for_datagrams_are_asked_by_datagrams() {
     engine.process.wait_to_say("n-udp answered");
     names.process.wait_to_say("query[A] probe.example");
     assert!(!engine.output().contains("n-udp is now down"), "{}", engine.output());
+}
+
+#[test]
+fn a_check_of_the_configuration_asks_nobody() {
+    let origin = Nginx::start(&[("page", b"page")], "");
+    let (live, door) = (microsocks(None), free_port());
+    let strategy = json!({ "type": "optimal", "settings": { "url": origin.url("page") } });
+    let config = config(
+        &[("best", door)],
+        json!([member("n-one", live.port())]),
+        json!([{ "tag": "best", "members": ["n-one"], "strategy": strategy }]),
+        json!({}),
+    );
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("config.json"), config.to_string()).expect("the folder is ours");
+    let checked = run_once_in(folder.path(), &["run", "-test", "-c", "config.json"], b"");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    assert_eq!(origin.requests(), Vec::<String>::new());
 }

@@ -93,6 +93,23 @@ fn equal_settings_share_a_keeper_and_different_ones_do_not() {
     assert_eq!(prints.len(), 3);
 }
 
+/// They may speak different protocols or be other users there; that they lead to one place cannot be seen from here. One
+/// name that stands twice is one member.
+#[test]
+fn trap_21_two_names_for_one_server_are_two_members() {
+    let servers = json!([{ "address": "127.0.0.1", "port": 1 }]);
+    let outbound = |tag: &str| json!({ "tag": tag, "protocol": "socks", "settings": { "servers": servers } });
+    let rest = json!({
+        "outbounds": [outbound("n-a"), outbound("n-b")],
+        "routing": { "balancers": [{
+            "tag": "best", "members": ["n-a", "n-b", "n-a"], "strategy": { "type": "optimal" },
+        }] },
+    });
+    let keepers = chosen(&config(&[], rest)).unwrap();
+    let tags: Vec<&str> = keepers[0].setup.subjects.iter().map(|subject| subject.tag.as_str()).collect();
+    assert_eq!(tags, ["n-a", "n-b"]);
+}
+
 #[test]
 fn optimal_has_the_seeds_defaults() {
     let rest = json!({ "routing": { "balancers": [balancer("best", json!({ "type": "optimal" }))] } });
