@@ -3,8 +3,8 @@
 //! A [`Place`] makes a world of a seed: members whose paths are known second by second, and what people do there. A
 //! [`Row`] is a strategy: one of ours, which is the keeper and the balancer that run in the engine, or a model of how
 //! another engine chooses. [`run`] lets every row run through every world, and [`Summary`] says how they did. Nothing
-//! here has a clock, a socket or a chance of its own, so two machines print the same numbers. [`replay()`] feeds a journal
-//! of real life to any of our strategies.
+//! here has a clock, a socket or a chance of its own, so two machines print the same numbers. [`replay()`] feeds a
+//! journal of real life to any of our strategies.
 
 mod anchors;
 mod attempt;
