@@ -7,7 +7,8 @@ use super::scene::{NAMES, WEIGHTS};
 /// The balancer's tag.
 pub const BALANCER: &str = "best";
 
-/// The config as text.
+/// The config as text. Without guards: a member that was killed would be out for longer than the whole demo lasts, and
+/// the rounds are what is shown.
 #[must_use]
 pub fn text(inbound: u16, members: [SocketAddr; 3], tests: SocketAddr) -> String {
     let outbound = |(name, at): (&str, SocketAddr)| {
@@ -35,6 +36,7 @@ pub fn text(inbound: u16, members: [SocketAddr; 3], tests: SocketAddr) -> String
         "tag": "{BALANCER}",
         "selector": ["{}", "{}", "{}"],
         "strategy": "optimal",
+        "guards": false,
         "optimalSettings": {{
           "timeout": 2000,
           "interval": 500,
