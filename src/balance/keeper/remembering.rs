@@ -1,5 +1,7 @@
 //! What outlives a keeper: written down as ages, read back with care, since a file may say anything.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use super::super::health::Health;
 use super::super::memory::{GroupMemory, Memory, SubjectMemory, Test};
 use super::super::moment::Moment;
 use super::super::sample::Sample;
+use super::super::setup::Subject;
 use super::super::tally::Measured;
 use super::super::timers::Timer;
 use super::Keeper;
@@ -45,8 +48,8 @@ impl Keeper {
     pub(super) fn recall(&mut self, memory: &Memory, now: Moment) {
         for subject in 0..self.setup.subjects.len() {
             let setup = &self.setup.subjects[subject];
-            let known = memory.subjects.get(&self.setup.print).and_then(|known| known.get(setup.tag.as_str()));
-            let Some(known) = known.filter(|known| known.print == setup.print) else { continue };
+            let Some(known) = remembered(memory, self.setup.print, setup) else { continue };
+            let known = &*known;
             read(&mut self.health[subject], known, now.steady);
             let life = match known.up {
                 Some(true) => Life::Up,
@@ -105,6 +108,20 @@ impl Keeper {
         };
         self.rosters[group].recall(known.decisions.iter().map(decision));
     }
+}
+
+/// What is remembered of a member by the same measurements. Where it was measured in another way, only what does not hang
+/// on that: whether it worked, its ejections, and the dials of real flows.
+fn remembered<'m>(memory: &'m Memory, print: u64, subject: &Subject) -> Option<Cow<'m, SubjectMemory>> {
+    let known = |subjects: &'m BTreeMap<String, SubjectMemory>| {
+        subjects.get(subject.tag.as_str()).filter(|known| known.print == subject.print)
+    };
+    if let Some(same) = memory.subjects.get(&print).and_then(known) {
+        return Some(Cow::Borrowed(same));
+    }
+    let other = memory.subjects.values().find_map(known)?;
+    let measured = SubjectMemory { tests: vec![], pings: vec![], availability: None, rate: None, ..other.clone() };
+    Some(Cow::Owned(measured))
 }
 
 /// What is known of a member, as ages.

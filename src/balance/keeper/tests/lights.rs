@@ -208,3 +208,19 @@ fn trap_18_what_light_probes_showed_survives() {
     assert_eq!((lives(&next), next.serving()), (vec![Life::Down, Life::Up, Life::Up], Some(1)));
     assert_eq!(next.board().members[1].delay, Some(Duration::from_millis(100)));
 }
+
+/// Other probe settings are no other member: a reload that changes an interval must not send flows to the dead.
+#[test]
+fn who_works_survives_other_probe_settings() {
+    let mut world =
+        World::new(seed_check(3, 1), |job, _| if job.subject == Some(0) { failed(0.1) } else { alive(0.1) });
+    world.until(SECOND);
+    let mut other = seed_check(3, 1);
+    other.print ^= 1;
+    let next = World::with(other.clone(), &world.remember(), |_, _| failed(4.0));
+    assert_eq!((lives(&next), next.serving()), (vec![Life::Down, Life::Up, Life::Up], Some(1)));
+    assert_eq!(next.board().members[1].delay, None, "how fast it was came from other measurements");
+    other.subjects[0].print ^= 1;
+    let changed = World::with(other, &world.remember(), |_, _| failed(4.0));
+    assert_eq!(lives(&changed)[0], Life::Untested, "another definition");
+}
