@@ -11,7 +11,7 @@ use super::place::Place;
 use super::visit::{Accepted, Common, Fault, Visitor};
 use crate::flow::{Sink, Stream};
 use crate::net::{Session, SocketOptions, original_destination};
-use crate::transport::Acceptor;
+use crate::transport::{Acceptor, Arrival, Arrivals};
 
 /// One inbound, ready to listen.
 #[derive(Debug)]
@@ -75,10 +75,27 @@ impl Host {
     pub(super) fn visit<S: Stream + 'static>(self: Arc<Self>, io: S, visitor: Visitor) {
         tokio::spawn(async move {
             // Boxed, so that a flow that runs for hours does not keep the room its handshake needed.
-            let visit = Box::pin(self.accept(io, &visitor));
-            let accepted = visit.await;
-            self.deliver(accepted, visitor.source).await;
+            let arriving = Box::pin(self.inbound.acceptor.accept(io, self.inbound.common.handshake));
+            match arriving.await {
+                Ok(Arrivals::One(arrival)) => self.receive(arrival, visitor).await,
+                Ok(Arrivals::Many(mut arrivals)) => {
+                    while let Some(arrival) = arrivals.recv().await {
+                        let host = Arc::clone(&self);
+                        tokio::spawn(async move { host.receive(arrival, visitor).await });
+                    }
+                }
+                Err(error) => self.deliver(Err(error.into()), visitor.source).await,
+            }
         });
+    }
+
+    /// Serves the protocol within.
+    async fn receive(&self, arrival: Arrival, visitor: Visitor) {
+        let visitor = Visitor { source: arrival.source.unwrap_or(visitor.source), ..visitor };
+        let Inbound { common, kind, .. } = &*self.inbound;
+        let visit = Box::pin(kind.accept(common, &visitor, arrival, &self.sink, &self.closing));
+        let accepted = visit.await;
+        self.deliver(accepted, visitor.source).await;
     }
 
     pub(super) fn datagrams(self: Arc<Self>, session: Session) {
@@ -87,13 +104,6 @@ impl Host {
         let visitor = Visitor { source, local, original: None };
         let accepted = self.inbound.kind.accept_datagrams(&self.inbound.common, &visitor, session);
         tokio::spawn(async move { self.deliver(accepted, source).await });
-    }
-
-    /// Takes off what was put around the bytes, then serves the protocol within.
-    async fn accept<S: Stream + 'static>(&self, io: S, visitor: &Visitor) -> Result<Accepted, Fault> {
-        let Inbound { common, kind, acceptor, .. } = &*self.inbound;
-        let io = acceptor.accept(io, common.handshake).await?;
-        kind.accept(common, visitor, io, &self.sink, &self.closing).await
     }
 
     async fn deliver(&self, accepted: Result<Accepted, Fault>, source: SocketAddr) {

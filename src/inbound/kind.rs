@@ -11,8 +11,9 @@ use super::mixed::Mixed;
 use super::socks::Socks;
 use super::visit::{Accepted, Common, Fault, Visitor};
 use crate::addr::Network;
-use crate::flow::{BoxStream, Sink};
+use crate::flow::Sink;
 use crate::net::Session;
+use crate::transport::Arrival;
 
 /// How visitors are served.
 #[derive(Debug)]
@@ -36,11 +37,11 @@ impl Kind {
         &self,
         common: &Common,
         visitor: &Visitor,
-        io: BoxStream,
+        arrival: Arrival,
         sink: &Arc<dyn Sink>,
         token: &CancellationToken,
     ) -> Result<Accepted, Fault> {
-        let held = BytesMut::new();
+        let (io, held) = (arrival.io, BytesMut::new());
         match self {
             Self::Dokodemo(kind) => {
                 Ok(Accepted::Stream(visitor.flow(common, Network::Tcp, kind.target(visitor)?, None), io))

@@ -7,10 +7,10 @@ use tokio::io::AsyncWriteExt;
 
 use super::loopback::{MAX_HOPS, Ring};
 use crate::addr::{Network, OutboundId, Target};
-use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
+use crate::flow::{Blame, BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
 use crate::net::boxed;
 use crate::net::udp::Direct;
-use crate::transport::Dialer;
+use crate::transport::{Dialer, Lines};
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
@@ -41,14 +41,26 @@ impl Way {
     pub(super) async fn open(&self, cx: &dyn Services, flow: &Flow, server: &Target) -> Result<BoxStream, DialError> {
         let Some(outbound) = self.through else { return self.dialer.connect(cx, server, Blame::Server).await };
         let hop = hop(flow, Network::Tcp, server)?;
-        let io = cx.dial(Via::Outbound(outbound), &hop, &[]).await.map_err(behind)?;
-        self.dialer.wrap(io, &server.host, Blame::Server).await
+        self.dialer.over(&Through { cx, outbound, hop }, server, Blame::Server).await
     }
 
     /// An association by which the datagrams of a server go.
     pub(super) async fn datagrams(&self, cx: &dyn Services, flow: &Flow, to: &Target) -> Result<BoxPackets, DialError> {
         let Some(outbound) = self.through else { return Ok(Box::new(Direct::new(self.dialer.socket().clone()))) };
         cx.associate(Via::Outbound(outbound), &hop(flow, Network::Udp, to)?).await.map_err(behind)
+    }
+}
+
+/// Connections through another outbound.
+struct Through<'a> {
+    cx: &'a dyn Services,
+    outbound: OutboundId,
+    hop: Flow,
+}
+
+impl Lines for Through<'_> {
+    fn line(&self) -> BoxFuture<'_, Result<BoxStream, DialError>> {
+        Box::pin(async { self.cx.dial(Via::Outbound(self.outbound), &self.hop, &[]).await.map_err(behind) })
     }
 }
 

@@ -7,5 +7,6 @@ pub mod haproxy;
 pub mod hello;
 pub mod http;
 pub mod login;
+pub mod portfirst;
 pub mod sniff;
 pub mod socks;

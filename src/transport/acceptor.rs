@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::arrival::{Arrival, Arrivals, Hello};
 use super::error::{AcceptError, TransportError};
 use super::settings;
-use crate::flow::{BoxStream, Stage, Stream};
+use crate::flow::{Stage, Stream};
 use crate::model::stream as model;
 use crate::tls;
 
@@ -59,22 +60,25 @@ impl Acceptor {
         Self { security: Security::Tls(server), ..self }
     }
 
-    /// A plain stream of an accepted connection, within `limit`.
+    /// The plain streams of an accepted connection; the first within `limit`.
     ///
     /// # Errors
     /// [`AcceptError`] at its stage.
-    pub async fn accept<S: Stream + 'static>(&self, io: S, limit: Duration) -> Result<BoxStream, AcceptError> {
-        let secured: BoxStream = match &self.security {
-            Security::None => Box::new(io),
+    pub async fn accept<S: Stream + 'static>(&self, io: S, limit: Duration) -> Result<Arrivals, AcceptError> {
+        let secured = match &self.security {
+            Security::None => Arrival { io: Box::new(io), hello: None, source: None },
             Security::Tls(server) => {
                 // Boxed, because a handshake is large and the plain way should not carry its size along.
                 let shaken = timeout(limit, Box::pin(server.accept(io))).await;
                 let stream = shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-                Box::new(stream.map_err(|source| AcceptError { stage: Stage::Secure, source })?)
+                let stream = stream.map_err(|source| AcceptError { stage: Stage::Secure, source })?;
+                let hello =
+                    Hello { server_name: stream.server_name().map(Into::into), alpn: stream.alpn().map(Into::into) };
+                Arrival { io: Box::new(stream), hello: Some(Box::new(hello)), source: None }
             }
         };
         match self.carrier {
-            Carrier::Raw => Ok(secured),
+            Carrier::Raw => Ok(Arrivals::One(secured)),
         }
     }
 }

@@ -8,9 +8,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::error::TransportError;
+use super::lines::Lines;
 use super::settings;
 use crate::addr::{Host, Target};
-use crate::flow::{Blame, BoxStream, DialError, Services, Stage};
+use crate::flow::{Blame, BoxFuture, BoxStream, DialError, Services, Stage};
 use crate::model::stream as model;
 use crate::net::{Families, SocketOptions, tcp};
 use crate::tls;
@@ -100,27 +101,39 @@ impl Dialer {
     /// # Errors
     /// [`DialError`] at its stage.
     pub async fn connect(&self, cx: &dyn Services, to: &Target, blame: Blame) -> Result<BoxStream, DialError> {
-        let socket = self.dial(cx, to, blame).await?;
-        if self.is_raw() { Ok(Box::new(socket)) } else { self.wrap(Box::new(socket), &to.host, blame).await }
+        if self.is_raw() {
+            return Ok(Box::new(self.dial(cx, to, blame).await?));
+        }
+        // Boxed, because a handshake is large and the plain way should not carry its size along.
+        Box::pin(self.carry(&Own { dialer: self, cx, to, blame }, to, blame)).await
     }
 
-    /// Secures and carries over a stream that came another way, such as through another outbound. `host` is the server's.
+    /// A ready stream to `to` over connections that come another way, such as through another outbound.
     ///
     /// # Errors
     /// [`DialError`] at its stage.
-    pub async fn wrap(&self, io: BoxStream, host: &Host, blame: Blame) -> Result<BoxStream, DialError> {
-        let secured: BoxStream = match &self.security {
-            Security::None => io,
-            Security::Tls(client) => {
-                // Boxed, because a handshake is large and the plain way should not carry its size along.
-                let shaken = timeout(LIMIT, Box::pin(client.connect(io, host))).await;
-                let stream = shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-                Box::new(stream.map_err(|error| DialError::new(Stage::Secure, blame, error))?)
-            }
-        };
-        match self.carrier {
-            Carrier::Raw => Ok(secured),
+    pub async fn over(&self, bare: &dyn Lines, to: &Target, blame: Blame) -> Result<BoxStream, DialError> {
+        if self.is_raw() {
+            return bare.line().await;
         }
+        Box::pin(self.carry(bare, to, blame)).await
+    }
+
+    /// What is carried between us and `to`: over a connection of its own, or where the carrier takes many streams over one
+    /// that is open already.
+    async fn carry(&self, bare: &dyn Lines, to: &Target, blame: Blame) -> Result<BoxStream, DialError> {
+        let secured = Secured { dialer: self, bare, to, blame };
+        match &self.carrier {
+            Carrier::Raw => secured.line().await,
+        }
+    }
+
+    /// Puts the security around a connection.
+    async fn secure(&self, io: BoxStream, host: &Host, blame: Blame) -> Result<BoxStream, DialError> {
+        let Security::Tls(client) = &self.security else { return Ok(io) };
+        let shaken = timeout(LIMIT, client.connect(io, host)).await;
+        let stream = shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        Ok(Box::new(stream.map_err(|error| DialError::new(Stage::Secure, blame, error))?))
     }
 
     async fn dial(&self, cx: &dyn Services, to: &Target, blame: Blame) -> Result<TcpStream, DialError> {
@@ -140,6 +153,40 @@ impl Dialer {
         dialed.map_err(|error| {
             let blame = if tcp::is_ours(&error) { Blame::Us } else { blame };
             DialError::new(Stage::Dial, blame, error)
+        })
+    }
+}
+
+/// Bare connections that the dialer opens itself.
+struct Own<'a> {
+    dialer: &'a Dialer,
+    cx: &'a dyn Services,
+    to: &'a Target,
+    blame: Blame,
+}
+
+impl Lines for Own<'_> {
+    fn line(&self) -> BoxFuture<'_, Result<BoxStream, DialError>> {
+        Box::pin(async {
+            let socket = self.dialer.dial(self.cx, self.to, self.blame).await?;
+            Ok(Box::new(socket) as BoxStream)
+        })
+    }
+}
+
+/// Connections with the security around them, for a carrier.
+struct Secured<'a> {
+    dialer: &'a Dialer,
+    bare: &'a dyn Lines,
+    to: &'a Target,
+    blame: Blame,
+}
+
+impl Lines for Secured<'_> {
+    fn line(&self) -> BoxFuture<'_, Result<BoxStream, DialError>> {
+        Box::pin(async {
+            let bare = self.bare.line().await?;
+            self.dialer.secure(bare, &self.to.host, self.blame).await
         })
     }
 }

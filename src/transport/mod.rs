@@ -4,10 +4,14 @@
 //! further carrier or security is one more arm of the enums in their files.
 
 mod acceptor;
+mod arrival;
 mod dialer;
 mod error;
+mod lines;
 mod settings;
 
 pub use acceptor::Acceptor;
+pub use arrival::{Arrival, Arrivals, Hello};
 pub use dialer::Dialer;
 pub use error::{AcceptError, TransportError};
+pub use lines::Lines;

@@ -4,6 +4,7 @@
 //! feeds all of them, so deadlines, size caps and partial reads are written once.
 
 mod error;
+mod parcel;
 mod reader;
 mod seal;
 mod step;
@@ -11,6 +12,7 @@ mod step;
 pub mod testing;
 
 pub use error::WireError;
+pub use parcel::{Frames, Parcel, Unpacked};
 pub use reader::Reader;
-pub use seal::{Open, Opened, Seal};
+pub use seal::{Next, Open, Opened, Seal};
 pub use step::{Handshake, Step, whole};

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use bytes::BufMut;
+
 use crate::addr::{Host, Target};
 use crate::wire::{Reader, WireError};
 
@@ -25,27 +27,27 @@ pub fn read_address(reader: &mut Reader<'_>) -> Result<Target, WireError> {
 }
 
 /// Appends an address. Names have at most 253 bytes, so all of them fit.
-pub fn write_address(target: &Target, out: &mut Vec<u8>) {
+pub fn write_address(target: &Target, out: &mut impl BufMut) {
     match &target.host {
         Host::Ip(IpAddr::V4(ip)) => {
-            out.push(V4);
-            out.extend_from_slice(&ip.octets());
+            out.put_u8(V4);
+            out.put_slice(&ip.octets());
         }
         Host::Ip(IpAddr::V6(ip)) => {
-            out.push(V6);
-            out.extend_from_slice(&ip.octets());
+            out.put_u8(V6);
+            out.put_slice(&ip.octets());
         }
         Host::Domain(name) => {
             let name = name.as_str().as_bytes();
-            out.push(DOMAIN);
-            out.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
-            out.extend_from_slice(name);
+            out.put_u8(DOMAIN);
+            out.put_u8(u8::try_from(name.len()).unwrap_or(u8::MAX));
+            out.put_slice(name);
         }
     }
-    out.extend_from_slice(&target.port.to_be_bytes());
+    out.put_u16(target.port);
 }
 
-pub(super) fn host_of(name: &[u8]) -> Result<Host, WireError> {
+pub(crate) fn host_of(name: &[u8]) -> Result<Host, WireError> {
     let bad = WireError::Malformed { what: "host name" };
     str::from_utf8(name).ok().and_then(|text| Host::parse(text).ok()).ok_or(bad)
 }

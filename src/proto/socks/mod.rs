@@ -7,6 +7,7 @@ mod reply;
 mod server;
 mod udp;
 
+pub(crate) use address::host_of;
 pub use address::{read_address, write_address};
 pub use client::{Client, Login, Outcome};
 pub use client4::Client4;

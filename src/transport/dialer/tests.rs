@@ -12,7 +12,7 @@ use super::*;
 use crate::addr::DomainName;
 use crate::flow::{BoxFuture, BoxPackets, Flow, Half, Via};
 use crate::tls::{ClientOptions, Crypto, Pem, ServerOptions};
-use crate::transport::Acceptor;
+use crate::transport::{AcceptError, Acceptor, Arrivals};
 
 /// Knows one name and no other way.
 struct OneName(Vec<IpAddr>);
@@ -49,7 +49,10 @@ async fn meet(dialer: &Dialer, acceptor: &Acceptor) -> Result<(BoxStream, BoxStr
     let to = at("a.example", listener.local_addr().unwrap().port());
     let accepting = async {
         let (socket, _) = listener.accept().await.unwrap();
-        acceptor.accept(socket, LIMIT).await
+        match acceptor.accept(socket, LIMIT).await? {
+            Arrivals::One(arrival) => Ok::<_, AcceptError>(arrival.io),
+            Arrivals::Many(_) => panic!("one stream was expected"),
+        }
     };
     let house = house();
     let (near, far) = tokio::join!(dialer.connect(&house, &to, Blame::Server), accepting);
