@@ -94,7 +94,7 @@ fn decide(snapshot: &Snapshot, flow: &Flow, resolved: Option<&[IpAddr]>) -> Deci
         local: flow.local,
         user: flow.user.as_deref(),
         attribute: flow.attributes.as_ref().map(|_| &lookup as _),
-        vless_route: 0,
+        vless_route: flow.vless_route,
     })
 }
 

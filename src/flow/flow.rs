@@ -19,6 +19,8 @@ pub struct Flow {
     pub user: Option<Arc<str>>,
     /// Policy level of the user.
     pub level: u32,
+    /// The number that a VLESS client put into its id, for rules; 0 for all others.
+    pub vless_route: u16,
     /// Where the client sits; `0.0.0.0:0` if it came over a Unix socket.
     pub source: SocketAddr,
     /// Where the client reached us.
@@ -54,6 +56,7 @@ impl Flow {
             inbound,
             user: None,
             level: 0,
+            vless_route: 0,
             source,
             local,
             network,

@@ -20,6 +20,12 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
         None
     }
 
+    /// Whether [`Stream::go_plain`] would be possible once it is asked: the bytes pass through TLS 1.3 of ours and nothing
+    /// else. Vision asks before it begins, since what comes later cannot be taken back.
+    fn may_go_plain(&self) -> bool {
+        false
+    }
+
     /// Stop transforming this half, if the layer can; whatever was read too far is served first.
     fn go_plain(&mut self, _half: Half) -> bool {
         false
@@ -42,6 +48,10 @@ impl Stream for DuplexStream {}
 impl<S: Stream + ?Sized> Stream for Box<S> {
     fn raw(&self, half: Half) -> Option<&TcpStream> {
         (**self).raw(half)
+    }
+
+    fn may_go_plain(&self) -> bool {
+        (**self).may_go_plain()
     }
 
     fn go_plain(&mut self, half: Half) -> bool {

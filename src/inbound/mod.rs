@@ -31,5 +31,5 @@ pub use place::{ListenError, Place};
 pub use socks::Socks;
 #[cfg(unix)]
 pub use unix::UnixPlace;
-pub use users::Users;
+pub use users::{Member, Users};
 pub use visit::{Accepted, Common, Fault, Visitor};

@@ -6,35 +6,59 @@ use arc_swap::ArcSwap;
 
 use crate::proto::login::Logins;
 
-/// The users of one inbound.
+/// The users of one inbound, in the table that its protocol looks them up in.
 #[derive(Debug, Default)]
-pub struct Users(ArcSwap<Logins>);
+pub struct Users<T = Logins>(ArcSwap<T>);
 
-impl Users {
+/// What a flow gets from the user who began it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Member {
+    /// The label by which rules and logs know the user.
+    pub email: Option<Arc<str>>,
+    /// Policy level.
+    pub level: u32,
+}
+
+impl Member {
+    /// Of a configuration, where an empty label is none.
+    #[must_use]
+    pub fn new(email: &str, level: u32) -> Self {
+        Self { email: (!email.is_empty()).then(|| email.into()), level }
+    }
+}
+
+impl<T> Users<T> {
     /// Begins with a table.
     #[must_use]
-    pub fn new(logins: Logins) -> Self {
-        Self(ArcSwap::from_pointee(logins))
+    pub fn new(table: T) -> Self {
+        Self(ArcSwap::from_pointee(table))
     }
 
     /// Replaces the table.
-    pub fn replace(&self, logins: Logins) {
-        self.0.store(Arc::new(logins));
+    pub fn replace(&self, table: T) {
+        self.0.store(Arc::new(table));
+    }
+
+    /// Takes over the table of another.
+    pub(super) fn take(&self, other: &Self) {
+        self.0.store(other.now());
     }
 
     /// Takes over the table of another; whether there was one to take and a place to put it.
     pub(super) fn take_over(own: Option<&Self>, other: Option<&Self>) -> bool {
         let Some((own, other)) = own.zip(other) else { return false };
-        own.0.store(other.now());
+        own.take(other);
         true
     }
 
     /// The table as it is now.
     #[must_use]
-    pub fn now(&self) -> Arc<Logins> {
+    pub fn now(&self) -> Arc<T> {
         self.0.load_full()
     }
+}
 
+impl Users {
     /// The name of the user if the password is theirs.
     #[must_use]
     pub fn admit(&self, user: &[u8], password: &[u8]) -> Option<Arc<str>> {

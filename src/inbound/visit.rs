@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
+use super::users::Member;
 use crate::addr::{Network, Tag, Target};
 use crate::flow::{BoxPackets, BoxStream, Flow};
 use crate::net::DriveError;
@@ -78,6 +79,14 @@ impl Visitor {
         let mut flow = Flow::new(common.tag.clone(), network, self.source, self.local, target);
         flow.level = common.level;
         flow.user = user;
+        flow
+    }
+
+    /// The same, begun by a user whose label and level are known.
+    #[must_use]
+    pub fn flow_of(&self, common: &Common, network: Network, target: Target, member: &Member) -> Flow {
+        let mut flow = self.flow(common, network, target, member.email.clone());
+        flow.level = member.level;
         flow
     }
 }

@@ -132,6 +132,10 @@ impl<S: Stream> Stream for Prefixed<S> {
         if clear { self.inner.raw(half) } else { None }
     }
 
+    fn may_go_plain(&self) -> bool {
+        self.inner.may_go_plain()
+    }
+
     fn go_plain(&mut self, half: Half) -> bool {
         self.inner.go_plain(half)
     }

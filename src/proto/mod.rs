@@ -3,6 +3,7 @@
 //! Every protocol here is a value that eats bytes ([`crate::wire::Handshake`]) or a pair of functions that read and write
 //! one message. Nothing waits, opens a socket or knows a configuration, so all of it is tested from byte arrays.
 
+pub mod credentials;
 pub mod haproxy;
 pub mod hello;
 pub mod http;
@@ -10,3 +11,4 @@ pub mod login;
 pub mod portfirst;
 pub mod sniff;
 pub mod socks;
+pub mod vless;

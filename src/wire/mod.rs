@@ -5,6 +5,7 @@
 
 mod error;
 mod parcel;
+mod preface;
 mod reader;
 mod seal;
 mod step;
@@ -13,6 +14,7 @@ pub mod testing;
 
 pub use error::WireError;
 pub use parcel::{Frames, Parcel, Unpacked};
+pub use preface::{Preface, Unframed};
 pub use reader::Reader;
 pub use seal::{Next, Open, Opened, Seal};
 pub use step::{Handshake, Step, whole};
