@@ -1,5 +1,7 @@
 //! From the inbounds of a config to those that run.
 
+mod vless;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -30,6 +32,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
             (Kind::Http(Http::new(users, http.allow_transparent)), Networks::TCP)
         }
         InboundKind::Dokodemo(door) => (Kind::Dokodemo(fixed(door)), door.network),
+        InboundKind::Vless(written) => (Kind::Vless(vless::vless(written)?), Networks::TCP),
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
         other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
     };

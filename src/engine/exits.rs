@@ -1,5 +1,7 @@
 //! From the outbounds of a config to those that run.
 
+mod vless;
+
 use crate::addr::OutboundId;
 use crate::model::fields::DomainStrategy;
 use crate::model::outbound::{Outbound as Written, OutboundKind, SendThrough as WrittenThrough};
@@ -52,6 +54,7 @@ impl Maker<'_> {
                 let headers = http.common.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
                 Outbound::Http(Http::new(self.way(written, Inner::Http1)?, servers, headers))
             }
+            OutboundKind::Vless(served) => Outbound::Vless(vless::vless(self.way(written, Inner::Opaque)?, served)?),
             other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
         })
     }

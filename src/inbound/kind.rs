@@ -10,6 +10,7 @@ use super::http::Http;
 use super::mixed::Mixed;
 use super::socks::Socks;
 use super::visit::{Accepted, Common, Fault, Visitor};
+use super::vless::Vless;
 use crate::addr::Network;
 use crate::flow::Sink;
 use crate::net::Session;
@@ -26,6 +27,8 @@ pub enum Kind {
     Mixed(Mixed),
     /// SOCKS alone.
     Socks(Socks),
+    /// VLESS.
+    Vless(Vless),
 }
 
 impl Kind {
@@ -41,14 +44,16 @@ impl Kind {
         sink: &Arc<dyn Sink>,
         token: &CancellationToken,
     ) -> Result<Accepted, Fault> {
-        let (io, held) = (arrival.io, BytesMut::new());
+        let held = BytesMut::new();
         match self {
             Self::Dokodemo(kind) => {
-                Ok(Accepted::Stream(visitor.flow(common, Network::Tcp, kind.target(visitor)?, None), io))
+                let flow = visitor.flow(common, Network::Tcp, kind.target(visitor)?, None);
+                Ok(Accepted::Stream(flow, arrival.io))
             }
-            Self::Http(kind) => kind.accept(common, visitor, io, held, sink, token).await,
-            Self::Mixed(kind) => kind.accept(common, visitor, io, held, sink, token).await,
-            Self::Socks(kind) => kind.accept(common, visitor, io, held).await,
+            Self::Http(kind) => kind.accept(common, visitor, arrival.io, held, sink, token).await,
+            Self::Mixed(kind) => kind.accept(common, visitor, arrival.io, held, sink, token).await,
+            Self::Socks(kind) => kind.accept(common, visitor, arrival.io, held).await,
+            Self::Vless(kind) => kind.accept(common, visitor, arrival).await,
         }
     }
 
@@ -59,6 +64,7 @@ impl Kind {
             (Self::Http(own), Self::Http(other)) => own.take_users(other),
             (Self::Mixed(own), Self::Mixed(other)) => own.take_users(other),
             (Self::Socks(own), Self::Socks(other)) => own.take_users(other),
+            (Self::Vless(own), Self::Vless(other)) => own.take_users(other),
             _ => false,
         }
     }
@@ -73,7 +79,7 @@ impl Kind {
                 let (flow, door) = kind.packets(common, visitor, session)?;
                 Ok(Accepted::Packets(flow, Box::new(door)))
             }
-            Self::Http(_) | Self::Mixed(_) | Self::Socks(_) => Err(Fault::NotServed("datagrams")),
+            Self::Http(_) | Self::Mixed(_) | Self::Socks(_) | Self::Vless(_) => Err(Fault::NotServed("datagrams")),
         }
     }
 }

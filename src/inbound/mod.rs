@@ -19,6 +19,7 @@ mod testing;
 mod unix;
 mod users;
 mod visit;
+mod vless;
 
 pub use association::Relay;
 pub use dokodemo::Dokodemo;
@@ -33,3 +34,4 @@ pub use socks::Socks;
 pub use unix::UnixPlace;
 pub use users::{Member, Users};
 pub use visit::{Accepted, Common, Fault, Visitor};
+pub use vless::{Vless, VlessUser};

@@ -39,15 +39,10 @@ impl<T> Users<T> {
         self.0.store(Arc::new(table));
     }
 
-    /// Takes over the table of another.
-    pub(super) fn take(&self, other: &Self) {
-        self.0.store(other.now());
-    }
-
     /// Takes over the table of another; whether there was one to take and a place to put it.
     pub(super) fn take_over(own: Option<&Self>, other: Option<&Self>) -> bool {
         let Some((own, other)) = own.zip(other) else { return false };
-        own.take(other);
+        own.0.store(other.now());
         true
     }
 

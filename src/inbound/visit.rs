@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::users::Member;
@@ -91,10 +91,18 @@ impl Visitor {
     }
 }
 
+/// Ends a connection whose visitor was not let in: TLS says so first, as Go's does, and for as long.
+pub(super) async fn part<S: AsyncWrite + Unpin>(io: &mut S) {
+    let _ = timeout(PARTING, io.shutdown()).await;
+}
+
+/// How long Xray waits with closing for what TLS has to say (`transport/internet/tls`).
+const PARTING: Duration = Duration::from_millis(250);
+
 /// Writes all of `bytes`, but does not wait for ever for a visitor that reads nothing.
 pub(super) async fn write<W>(io: &mut W, bytes: &[u8], limit: Duration) -> io::Result<()>
 where
-    W: tokio::io::AsyncWrite + Unpin + ?Sized,
+    W: AsyncWrite + Unpin + ?Sized,
 {
     let written = async {
         io.write_all(bytes).await?;

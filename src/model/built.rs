@@ -15,6 +15,7 @@ use super::sockopt::Tproxy;
 use stream::{Part, refuse, skip};
 
 mod stream;
+mod vless;
 
 /// Warns of every part that cannot run yet. [`Kind::NotBuilt`] keeps `run` from starting, [`Kind::Skipped`] does not.
 pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
@@ -77,6 +78,7 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
                 parts.push(refuse("redirected UDP"));
             }
         }
+        InboundKind::Vless(vless) => parts.extend(vless::server(vless)),
         other => parts.push(refuse(format!("the protocol {}", other.word(Dialect::Json)))),
     }
     parts.extend(sniffing_parts(&inbound.sniffing));
@@ -127,8 +129,12 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
             parts.extend(stream::socket_parts(&outbound.stream.sockopt));
         }
         kind => {
-            if !matches!(kind, OutboundKind::Socks(_) | OutboundKind::Http(_)) {
-                parts.push(refuse(format!("the protocol {}", kind.word(Dialect::Json))));
+            match kind {
+                OutboundKind::Socks(_) | OutboundKind::Http(_) => {}
+                OutboundKind::Vless(served) => {
+                    parts.extend(served.servers.iter().flat_map(|server| vless::client(&server.account)));
+                }
+                kind => parts.push(refuse(format!("the protocol {}", kind.word(Dialect::Json)))),
             }
             if !matches!(outbound.send_through, SendThrough::Any | SendThrough::Ip(_)) {
                 parts.push(refuse("sendThrough with anything but an address"));

@@ -58,6 +58,21 @@ impl From<DriveError> for io::Error {
     }
 }
 
+/// Reads once, unless something is held already: for protocols that judge by what comes first.
+///
+/// # Errors
+/// [`DriveError`], also when the peer closes without a word.
+pub async fn look<S>(io: &mut S, held: &mut BytesMut, bounds: Bounds) -> Result<(), DriveError>
+where
+    S: AsyncRead + Unpin + ?Sized,
+{
+    if !held.is_empty() {
+        return Ok(());
+    }
+    let read = timeout(bounds.limit, poll_fn(|cx| poll_more(io, held, bounds.cap, cx))).await;
+    if read.map_err(|_| DriveError::TimedOut)?? == 0 { Err(DriveError::Closed) } else { Ok(()) }
+}
+
 /// Runs `shake` to its end. `held` holds what was read already and gets what was read too far: give it to the next
 /// handshake, or to [`Prefixed`](super::prefixed::Prefixed) if it is not empty. What the handshake says is sent before
 /// this returns, also when it fails.

@@ -20,7 +20,7 @@ pub mod udp;
 mod watch;
 mod way;
 
-pub use drive::{Bounds, DriveError, drive};
+pub use drive::{Bounds, DriveError, drive, look};
 pub use ending::poll_end;
 pub use families::Families;
 pub use framed::Framed;

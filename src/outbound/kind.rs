@@ -8,6 +8,7 @@ use super::http::Http;
 use super::loopback::Loopback;
 use super::responder::Responder;
 use super::socks::Socks;
+use super::vless::Vless;
 use crate::addr::Network;
 use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services, Stage};
 
@@ -26,6 +27,8 @@ pub enum Outbound {
     Responder(Responder),
     /// Through a SOCKS server.
     Socks(Socks),
+    /// Through a VLESS server.
+    Vless(Vless),
 }
 
 impl Outbound {
@@ -43,6 +46,7 @@ impl Outbound {
             Self::Loopback(kind) => kind.connect(cx, flow, first).await,
             Self::Responder(kind) => kind.connect(flow, first).await,
             Self::Socks(kind) => Box::pin(kind.connect(cx, flow, first)).await,
+            Self::Vless(kind) => Box::pin(kind.connect(cx, flow, first)).await,
         }
     }
 
@@ -57,6 +61,7 @@ impl Outbound {
             Self::Http(_) | Self::Responder(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
             Self::Loopback(kind) => kind.associate(&**cx, flow).await,
             Self::Socks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
+            Self::Vless(kind) => Box::pin(kind.associate(&**cx, flow)).await,
         }
     }
 
@@ -66,7 +71,7 @@ impl Outbound {
     pub fn waits_for_target(&self) -> bool {
         match self {
             Self::Freedom(_) | Self::Http(_) | Self::Loopback(_) | Self::Socks(_) => true,
-            Self::Blackhole(_) | Self::Responder(_) => false,
+            Self::Blackhole(_) | Self::Responder(_) | Self::Vless(_) => false,
         }
     }
 
@@ -74,7 +79,7 @@ impl Outbound {
     #[must_use]
     pub fn carries(&self, network: Network) -> bool {
         match self {
-            Self::Blackhole(_) | Self::Freedom(_) | Self::Loopback(_) => true,
+            Self::Blackhole(_) | Self::Freedom(_) | Self::Loopback(_) | Self::Vless(_) => true,
             Self::Http(_) | Self::Responder(_) => network != Network::Udp,
             Self::Socks(kind) => network != Network::Udp || kind.carries_datagrams(),
         }

@@ -14,6 +14,7 @@ mod names;
 mod responder;
 mod rotation;
 mod socks;
+mod vless;
 mod way;
 
 #[cfg(test)]
@@ -28,4 +29,5 @@ pub use loopback::{Loopback, Ring};
 pub use responder::Responder;
 pub use rotation::Rotation;
 pub use socks::{Server, Socks, Version};
+pub use vless::{Vless, VlessServer};
 pub use way::Way;
