@@ -6,7 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::addr::{Host, Network};
-use crate::inbound::{Common, Dokodemo, Http, Inbound, Kind, Mixed, Original, Place, Relay, Socks, UnixPlace, Users};
+use crate::inbound::{
+    Common, Dokodemo, Http, Inbound, Kind, Mixed, Original, Place, Relay, Roaming, Socks, UnixPlace, Users,
+};
 use crate::model::fields::Networks;
 use crate::model::inbound::{Inbound as Written, InboundKind, Listen};
 use crate::model::policy::{LevelPolicy, Policy};
@@ -43,6 +45,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
         options: SocketOptions::from(&written.stream.sockopt),
         original: original(written),
         acceptor,
+        roaming: Roaming::default(),
     })
 }
 

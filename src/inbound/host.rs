@@ -7,10 +7,13 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::kind::Kind;
+use super::mux;
 use super::place::Place;
+use super::roaming::Roaming;
 use super::visit::{Accepted, Common, Fault, Visitor};
-use crate::flow::{Sink, Stream};
+use crate::flow::{BoxStream, Flow, Sink, Stream};
 use crate::net::{Session, SocketOptions, original_destination};
+use crate::proto::mux::is_carrier;
 use crate::transport::{Acceptor, Arrival, Arrivals};
 
 /// One inbound, ready to listen.
@@ -28,6 +31,8 @@ pub struct Inbound {
     pub original: Original,
     /// What was put around the bytes of a connection, to be taken off first.
     pub acceptor: Acceptor,
+    /// Associations that outlive the connections by which they came.
+    pub roaming: Roaming,
 }
 
 /// How redirected connections tell where they were headed.
@@ -108,12 +113,24 @@ impl Host {
 
     async fn deliver(&self, accepted: Result<Accepted, Fault>, source: SocketAddr) {
         match accepted {
+            // Protocols that have no command for it mark a carrier of sessions by its target.
+            Ok(Accepted::Stream(flow, io)) if is_carrier(&flow.target) => self.sessions(flow, io, false).await,
+            Ok(Accepted::Mux { flow, io, datagrams_only }) => self.sessions(flow, io, datagrams_only).await,
             Ok(Accepted::Stream(flow, io)) => self.sink.stream(flow, io).await,
             Ok(Accepted::Packets(flow, io)) => self.sink.packets(flow, io).await,
             Ok(Accepted::Served) => {}
             Err(fault) => {
                 tracing::debug!(inbound = %self.inbound.common.tag, %source, %fault, "a visit came to nothing")
             }
+        }
+    }
+
+    /// Serves the sessions that a stream carries.
+    async fn sessions(&self, flow: Flow, io: BoxStream, datagrams_only: bool) {
+        let Inbound { common, roaming, .. } = &*self.inbound;
+        let server = mux::Server { sink: &self.sink, closing: &self.closing, roaming, datagrams_only };
+        if let Err(error) = Box::pin(server.run(&flow, io)).await {
+            tracing::debug!(inbound = %common.tag, source = %flow.source, %error, "a mux connection broke");
         }
     }
 }

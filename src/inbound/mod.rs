@@ -11,7 +11,9 @@ mod http;
 mod kind;
 mod listen;
 mod mixed;
+mod mux;
 mod place;
+mod roaming;
 mod socks;
 #[cfg(test)]
 mod testing;
@@ -29,6 +31,7 @@ pub use kind::Kind;
 pub use listen::Listener;
 pub use mixed::Mixed;
 pub use place::{ListenError, Place};
+pub use roaming::Roaming;
 pub use socks::Socks;
 #[cfg(unix)]
 pub use unix::UnixPlace;

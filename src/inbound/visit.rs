@@ -45,6 +45,15 @@ pub enum Accepted {
     Stream(Flow, BoxStream),
     /// An association for the sink.
     Packets(Flow, BoxPackets),
+    /// A stream that carries sessions of mux.cool or XUDP, each of them a flow.
+    Mux {
+        /// What the sessions have in common; its target says nothing.
+        flow: Flow,
+        /// The stream.
+        io: BoxStream,
+        /// A stream among them breaks the connection, as where Vision wraps it.
+        datagrams_only: bool,
+    },
     /// Everything is done already.
     Served,
 }

@@ -28,5 +28,6 @@ pub use hub::{Hours, Session, share};
 pub use parceled::Parceled;
 pub use prefixed::{Prefixed, boxed};
 pub use relay::{Limits, Relayed, relay};
+pub use scratch::{Intake, Scratch, poll_drain};
 pub use socket::{KeepAlive, SocketOptions, original_destination};
 pub use watch::{Alarm, Watch};

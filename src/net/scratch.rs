@@ -26,11 +26,11 @@ thread_local! {
 
 /// A borrowed buffer that grows. Goes back when dropped.
 #[derive(Debug)]
-pub(super) struct Scratch(BytesMut);
+pub struct Scratch(BytesMut);
 
 impl Scratch {
     /// Takes a free buffer, or makes one; it is empty.
-    pub(super) fn take() -> Self {
+    pub fn take() -> Self {
         let free = FREE.try_with(|free| free.borrow_mut().pop()).ok().flatten();
         Self(free.unwrap_or_else(|| BytesMut::with_capacity(ROOM)))
     }
@@ -71,7 +71,7 @@ impl Drop for Scratch {
 
 /// Bytes that were read and not used yet.
 #[derive(Debug)]
-pub(super) struct Intake {
+pub struct Intake {
     room: Room,
     /// The first byte that was not used, and the end of what was read.
     at: usize,
@@ -96,12 +96,12 @@ impl Room {
 
 impl Intake {
     /// With nothing in it.
-    pub(super) fn take() -> Self {
+    pub fn take() -> Self {
         Self { room: Room::Pooled(Buffer::take()), at: 0, end: 0 }
     }
 
     /// With these bytes in it.
-    pub(super) fn holding(bytes: &[u8]) -> Self {
+    pub fn holding(bytes: &[u8]) -> Self {
         let mut intake = Self::take();
         intake.make_room(bytes.len());
         intake.room.bytes()[..bytes.len()].copy_from_slice(bytes);
@@ -110,25 +110,25 @@ impl Intake {
     }
 
     /// The bytes that were not used.
-    pub(super) fn rest(&mut self) -> &mut [u8] {
+    pub fn rest(&mut self) -> &mut [u8] {
         let (at, end) = (self.at, self.end);
         &mut self.room.bytes()[at..end]
     }
 
     /// Whether all were used.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.at == self.end
     }
 
     /// Marks bytes as used, and says where a range of them lies for [`Intake::slice`].
-    pub(super) fn use_up(&mut self, used: usize, at: Range<usize>) -> Range<usize> {
+    pub fn use_up(&mut self, used: usize, at: Range<usize>) -> Range<usize> {
         let range = self.at + at.start..self.at + at.end;
         self.at = (self.at + used).min(self.end);
         range
     }
 
     /// Bytes by place, valid until more is read.
-    pub(super) fn slice(&mut self, range: Range<usize>) -> &[u8] {
+    pub fn slice(&mut self, range: Range<usize>) -> &[u8] {
         &self.room.bytes()[range]
     }
 
@@ -151,7 +151,7 @@ impl Intake {
     }
 
     /// Reads once, with room for at least `need` bytes; gives how many came.
-    pub(super) fn poll_read<S>(&mut self, io: &mut S, need: usize, cx: &mut Context<'_>) -> Poll<io::Result<usize>>
+    pub fn poll_read<S>(&mut self, io: &mut S, need: usize, cx: &mut Context<'_>) -> Poll<io::Result<usize>>
     where
         S: AsyncRead + Unpin + ?Sized,
     {
@@ -166,7 +166,7 @@ impl Intake {
 }
 
 /// Writes all of `out`, and gives the buffer back once it is empty.
-pub(super) fn poll_drain<S>(out: &mut Option<Scratch>, io: &mut S, cx: &mut Context<'_>) -> Poll<io::Result<()>>
+pub fn poll_drain<S>(out: &mut Option<Scratch>, io: &mut S, cx: &mut Context<'_>) -> Poll<io::Result<()>>
 where
     S: Stream + ?Sized,
 {

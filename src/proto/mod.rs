@@ -8,6 +8,7 @@ pub mod haproxy;
 pub mod hello;
 pub mod http;
 pub mod login;
+pub mod mux;
 pub mod portfirst;
 pub mod sniff;
 pub mod socks;

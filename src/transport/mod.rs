@@ -8,6 +8,7 @@ mod arrival;
 mod dialer;
 mod error;
 mod lines;
+pub mod mux;
 mod settings;
 
 pub use acceptor::Acceptor;

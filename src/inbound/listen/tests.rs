@@ -14,6 +14,7 @@ use crate::inbound::host::Original;
 use crate::inbound::http::Http;
 use crate::inbound::kind::Kind;
 use crate::inbound::mixed::Mixed;
+use crate::inbound::roaming::Roaming;
 use crate::inbound::socks::Socks;
 use crate::inbound::testing::{Flows, common, sink, until};
 #[cfg(unix)]
@@ -34,6 +35,7 @@ fn start_with(kind: Kind, places: Vec<Place>, acceptor: Acceptor) -> Started {
         options: SocketOptions::default(),
         original: Original::Unknown,
         acceptor,
+        roaming: Roaming::default(),
     };
     let listeners: Vec<_> = inbound.places.iter().map(|place| Listener::open(&inbound, place).unwrap()).collect();
     let local = listeners.iter().filter_map(Listener::local).collect();
@@ -121,6 +123,7 @@ async fn a_place_that_is_taken_is_named() {
         options: SocketOptions::default(),
         original: Original::Unknown,
         acceptor: Acceptor::raw(),
+        roaming: Roaming::default(),
     };
     let error = Listener::open(&inbound, &inbound.places[1]).unwrap_err();
     assert!(error.to_string().starts_with(&format!("cannot listen on udp {taken}: ")), "{error}");
