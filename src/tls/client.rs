@@ -14,6 +14,7 @@ use super::error::TlsError;
 use super::keylog::FileLog;
 use super::material::{certificates, certified};
 use super::options::ClientOptions;
+use super::records::Records;
 use super::stream::TlsStream;
 use super::verify::Verifier;
 use crate::addr::Host;
@@ -24,6 +25,7 @@ use crate::flow::Stream;
 pub struct Client {
     config: Arc<ClientConfig>,
     name: Option<ServerName<'static>>,
+    can_end: bool,
 }
 
 impl Client {
@@ -49,7 +51,7 @@ impl Client {
         if let Some(path) = &options.common.key_log {
             config.key_log = Arc::new(FileLog::open(path)?);
         }
-        Ok(Self { config: Arc::new(config), name })
+        Ok(Self { config: Arc::new(config), name, can_end: options.common.can_end })
     }
 
     /// Runs the handshake over a stream. `host` is the server's address, for where no name is set.
@@ -66,7 +68,15 @@ impl Client {
             },
         };
         let connector = TlsConnector::from(Arc::clone(&self.config));
-        connector.connect(name, io).await.map(|stream| TlsStream::new(stream.into()))
+        let io = Records::new(io, self.can_end);
+        let stream = TlsStream::new(connector.connect(name, io).await?.into());
+        if self.can_end && !stream.is_tls13() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "Vision needs TLS 1.3, and the server chose TLS 1.2",
+            ));
+        }
+        Ok(stream)
     }
 }
 

@@ -9,6 +9,7 @@ mod error;
 mod keylog;
 mod material;
 mod options;
+mod records;
 mod resolver;
 mod server;
 mod settings;

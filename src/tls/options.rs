@@ -21,6 +21,8 @@ pub struct Common {
     pub groups: Vec<String>,
     /// Let peers resume sessions.
     pub resumption: bool,
+    /// Let a connection end behind any of its records, and go on without TLS.
+    pub can_end: bool,
     /// Append every session's secrets to this file (NSS format), for debugging one's own traffic.
     pub key_log: Option<PathBuf>,
 }
@@ -65,6 +67,10 @@ pub struct ServerOptions {
 pub enum Inner {
     /// HTTP/1.1, and nothing newer.
     Http1,
+    /// HTTP/2, and nothing older.
+    Http2,
+    /// VLESS with Vision: any protocol may be agreed on, TLS must be 1.3, and may end behind any record.
+    Vision,
     /// Something that no protocol's name stands for; any may be agreed on, and none means anything.
     Opaque,
 }

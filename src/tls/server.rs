@@ -17,6 +17,7 @@ use super::error::TlsError;
 use super::keylog::FileLog;
 use super::material::certified;
 use super::options::{Pem, ServerOptions};
+use super::records::Records;
 use super::resolver::Resolver;
 use super::stream::TlsStream;
 use crate::flow::Stream;
@@ -27,6 +28,7 @@ pub struct Server {
     config: Arc<ServerConfig>,
     resolver: Arc<Resolver>,
     files: Option<Arc<Files>>,
+    can_end: bool,
 }
 
 /// What it takes to read certificate files again, and when that was done.
@@ -69,7 +71,7 @@ impl Server {
             let (certificates, read) = (options.certificates.clone(), Mutex::new(Instant::now()));
             Arc::new(Files { certificates, provider, every, read })
         });
-        Ok(Self { config: Arc::new(config), resolver, files })
+        Ok(Self { config: Arc::new(config), resolver, files, can_end: options.common.can_end })
     }
 
     /// Runs the handshake over a stream.
@@ -78,6 +80,7 @@ impl Server {
     /// Whatever the stream says, and [`io::ErrorKind::InvalidData`] with rustls' reason.
     pub async fn accept<S: Stream>(&self, io: S) -> io::Result<TlsStream<S>> {
         self.refresh().await;
+        let io = Records::new(io, self.can_end);
         TlsAcceptor::from(Arc::clone(&self.config)).accept(io).await.map(|stream| TlsStream::new(stream.into()))
     }
 

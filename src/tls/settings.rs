@@ -68,23 +68,28 @@ fn common(tls: &Tls, inner: Inner) -> Result<Common, TlsError> {
         cipher_suites: tls.cipher_suites.split(':').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         groups: tls.curve_preferences.0.clone(),
         resumption: tls.enable_session_resumption,
+        can_end: inner == Inner::Vision,
         key_log: Some(&tls.master_key_log).filter(|path| !path.is_empty()).map(Into::into),
     })
 }
 
 /// What the configuration lists, else Xray's list, as far as it can be spoken.
 fn alpn(listed: &[String], inner: Inner) -> Vec<String> {
-    let mut names = if listed.is_empty() { vec!["h2".to_owned(), HTTP1.to_owned()] } else { listed.to_vec() };
-    if inner == Inner::Http1 {
-        names.retain(|name| name == HTTP1);
-        if names.is_empty() {
-            names.push(HTTP1.to_owned());
-        }
+    let mut names = if listed.is_empty() { vec![HTTP2.to_owned(), HTTP1.to_owned()] } else { listed.to_vec() };
+    let only = match inner {
+        Inner::Http1 => HTTP1,
+        Inner::Http2 => HTTP2,
+        Inner::Opaque | Inner::Vision => return names,
+    };
+    names.retain(|name| name == only);
+    if names.is_empty() {
+        names.push(only.to_owned());
     }
     names
 }
 
 const HTTP1: &str = "http/1.1";
+const HTTP2: &str = "h2";
 
 fn names(list: &str) -> Result<Vec<String>, TlsError> {
     let names: Vec<_> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -125,6 +130,8 @@ mod tests {
         assert_eq!(options, expected);
         let server = ServerOptions::of(&Tls::default(), Inner::Http1).unwrap();
         assert_eq!(server.common.alpn, ["http/1.1"]);
+        assert_eq!(ServerOptions::of(&Tls::default(), Inner::Http2).unwrap().common.alpn, ["h2"]);
+        assert!(ServerOptions::of(&Tls::default(), Inner::Vision).unwrap().common.can_end);
         assert_eq!((server.certificates.len(), server.refresh), (0, None));
     }
 

@@ -72,8 +72,11 @@ impl Acceptor {
                 let shaken = timeout(limit, Box::pin(server.accept(io))).await;
                 let stream = shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
                 let stream = stream.map_err(|source| AcceptError { stage: Stage::Secure, source })?;
-                let hello =
-                    Hello { server_name: stream.server_name().map(Into::into), alpn: stream.alpn().map(Into::into) };
+                let hello = Hello {
+                    server_name: stream.server_name().map(Into::into),
+                    alpn: stream.alpn().map(Into::into),
+                    tls13: stream.is_tls13(),
+                };
                 Arrival { io: Box::new(stream), hello: Some(Box::new(hello)), source: None }
             }
         };

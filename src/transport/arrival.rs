@@ -23,6 +23,8 @@ pub struct Hello {
     pub server_name: Option<Box<str>>,
     /// The protocol both sides agreed on.
     pub alpn: Option<Box<[u8]>>,
+    /// Whether it is TLS 1.3, which Vision needs.
+    pub tls13: bool,
 }
 
 /// The streams of one connection.
