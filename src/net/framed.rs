@@ -75,6 +75,16 @@ impl<S: Stream, C: Seal, O: Open> Framed<S, C, O> {
         self
     }
 
+    /// The codec of what is written, for what it has to say beside the bytes; a write, also an empty one, sends that.
+    pub fn seal_mut(&mut self) -> &mut C {
+        &mut self.seal
+    }
+
+    /// The codec of what is read, for what it heard beside the bytes.
+    pub fn open_mut(&mut self) -> &mut O {
+        &mut self.open
+    }
+
     /// Seals as much of `plain` as may wait.
     fn seal(&mut self, plain: &[u8]) -> usize {
         self.begun = true;

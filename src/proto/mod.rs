@@ -13,3 +13,4 @@ pub mod portfirst;
 pub mod sniff;
 pub mod socks;
 pub mod vless;
+pub mod websocket;

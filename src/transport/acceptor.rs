@@ -1,6 +1,7 @@
 //! The way of a visitor: what the dialer put around the bytes, taken off again.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -8,6 +9,7 @@ use tokio::time::timeout;
 use super::arrival::{Arrival, Arrivals, Hello};
 use super::error::{AcceptError, TransportError};
 use super::settings;
+use super::ws;
 use crate::flow::{Stage, Stream};
 use crate::model::stream as model;
 use crate::tls;
@@ -30,6 +32,7 @@ enum Security {
 #[derive(Debug, Clone)]
 enum Carrier {
     Raw,
+    Ws(Arc<ws::Server>),
 }
 
 impl Acceptor {
@@ -38,14 +41,19 @@ impl Acceptor {
     /// # Errors
     /// [`TransportError`] names the setting.
     pub fn new(stream: &model::Stream, inner: tls::Inner, crypto: &tls::Crypto) -> Result<Self, TransportError> {
-        settings::only_raw(stream)?;
+        settings::built(stream)?;
+        let inner = settings::inner(stream, inner);
         let security = match &stream.security {
             model::Security::None => Security::None,
             model::Security::Tls(set) => Security::Tls(tls::Server::new(crypto, &tls::ServerOptions::of(set, inner)?)?),
             model::Security::Reality(_) => return Err(TransportError::NotBuilt { what: "security reality" }),
             model::Security::Xtls(_) => return Err(TransportError::NotBuilt { what: "security xtls" }),
         };
-        Ok(Self { security, carrier: Carrier::Raw })
+        let carrier = match &stream.carrier {
+            model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Server::new(stream, ws))),
+            _ => Carrier::Raw,
+        };
+        Ok(Self { security, carrier })
     }
 
     /// Bare connections.
@@ -80,8 +88,13 @@ impl Acceptor {
                 Arrival { io: Box::new(stream), hello: Some(Box::new(hello)), source: None }
             }
         };
-        match self.carrier {
+        match &self.carrier {
             Carrier::Raw => Ok(Arrivals::One(secured)),
+            Carrier::Ws(ws) => {
+                let opened = Box::pin(ws.accept(secured.io, limit)).await;
+                let (io, source) = opened.map_err(|source| AcceptError { stage: Stage::Carry, source })?;
+                Ok(Arrivals::One(Arrival { io, source, ..secured }))
+            }
         }
     }
 }

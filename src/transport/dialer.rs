@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
@@ -10,6 +11,7 @@ use tokio::time::timeout;
 use super::error::TransportError;
 use super::lines::Lines;
 use super::settings;
+use super::ws;
 use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxFuture, BoxStream, DialError, Services, Stage};
 use crate::model::stream as model;
@@ -36,6 +38,7 @@ enum Security {
 #[derive(Debug, Clone)]
 enum Carrier {
     Raw,
+    Ws(Arc<ws::Client>),
 }
 
 /// Time for the socket, and then again for what goes around it (Xray's dial time-out).
@@ -47,15 +50,20 @@ impl Dialer {
     /// # Errors
     /// [`TransportError`] names the setting.
     pub fn new(stream: &model::Stream, inner: tls::Inner, crypto: &tls::Crypto) -> Result<Self, TransportError> {
-        settings::only_raw(stream)?;
+        settings::built(stream)?;
+        let inner = settings::inner(stream, inner);
         let security = match &stream.security {
             model::Security::None => Security::None,
             model::Security::Tls(set) => Security::Tls(tls::Client::new(crypto, &tls::ClientOptions::of(set, inner)?)?),
             model::Security::Reality(_) => return Err(TransportError::NotBuilt { what: "security reality" }),
             model::Security::Xtls(_) => return Err(TransportError::NotBuilt { what: "security xtls" }),
         };
+        let carrier = match &stream.carrier {
+            model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Client::new(stream, ws))),
+            _ => Carrier::Raw,
+        };
         let socket = SocketOptions::from(&stream.sockopt);
-        Ok(Self { socket, families: settings::families(&stream.sockopt), security, carrier: Carrier::Raw })
+        Ok(Self { socket, families: settings::families(&stream.sockopt), security, carrier })
     }
 
     /// The same from this local address.
@@ -125,6 +133,10 @@ impl Dialer {
         let secured = Secured { dialer: self, bare, to, blame };
         match &self.carrier {
             Carrier::Raw => secured.line().await,
+            Carrier::Ws(ws) => {
+                let opened = ws.open(secured.line().await?, &to.host).await;
+                opened.map_err(|error| DialError::new(Stage::Carry, blame, error))
+            }
         }
     }
 

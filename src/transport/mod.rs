@@ -4,12 +4,18 @@
 //! further carrier or security is one more arm of the enums in their files.
 
 mod acceptor;
+mod answers;
 mod arrival;
+mod browser;
 mod dialer;
 mod error;
+mod forwarded;
 mod lines;
 pub mod mux;
+mod request;
 mod settings;
+mod upgrade;
+mod ws;
 
 pub use acceptor::Acceptor;
 pub use arrival::{Arrival, Arrivals, Hello};

@@ -5,15 +5,17 @@ use crate::model::carrier::RawKind;
 use crate::model::sockopt::SockOpt;
 use crate::model::stream::{Carrier, Stream};
 use crate::net::Families;
+use crate::tls::Inner;
 
-/// Refuses by name every carrier but raw TCP, and everything that is put in front of it.
-pub(super) fn only_raw(stream: &Stream) -> Result<(), TransportError> {
+/// Refuses by name what nobody can do yet.
+pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
     let what = match &stream.carrier {
         Carrier::Raw(raw) if raw.header.r#type == RawKind::Http => "the HTTP header of network tcp",
-        Carrier::Raw(raw) if raw.accept_proxy_protocol || stream.sockopt.accept_proxy_protocol => "acceptProxyProtocol",
-        Carrier::Raw(_) if !stream.mask.tcp.is_empty() => "finalmask",
-        Carrier::Raw(_) => return Ok(()),
-        Carrier::Ws(_) => "network ws",
+        Carrier::Raw(raw) if raw.accept_proxy_protocol => "acceptProxyProtocol",
+        Carrier::Ws(ws) if ws.accept_proxy_protocol => "acceptProxyProtocol",
+        Carrier::Raw(_) | Carrier::Ws(_) if stream.sockopt.accept_proxy_protocol => "acceptProxyProtocol",
+        Carrier::Raw(_) | Carrier::Ws(_) if !stream.mask.tcp.is_empty() => "finalmask",
+        Carrier::Raw(_) | Carrier::Ws(_) => return Ok(()),
         Carrier::HttpUpgrade(_) => "network httpupgrade",
         Carrier::Grpc(_) => "network grpc",
         Carrier::Xhttp(_) => "network xhttp",
@@ -24,6 +26,14 @@ pub(super) fn only_raw(stream: &Stream) -> Result<(), TransportError> {
         Carrier::DomainSocket(_) => "network domainsocket",
     };
     Err(TransportError::NotBuilt { what })
+}
+
+/// What is spoken inside the security: of the carrier, or of what it carries.
+pub(super) fn inner(stream: &Stream, inner: Inner) -> Inner {
+    match &stream.carrier {
+        Carrier::Ws(_) | Carrier::HttpUpgrade(_) => Inner::Http1,
+        _ => inner,
+    }
 }
 
 /// Which addresses of a server's name are dialed.
@@ -37,15 +47,18 @@ pub(super) fn families(sockopt: &SockOpt) -> Families {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::carrier::WebSocket;
+    use crate::model::carrier::{Kcp, WebSocket};
     use crate::model::sockopt::HappyEyeballs;
 
     #[test]
     fn other_carriers_are_refused_by_name() {
-        assert!(only_raw(&Stream::default()).is_ok());
-        let ws = Stream { carrier: Carrier::Ws(WebSocket::default()), ..Stream::default() };
-        let told = only_raw(&ws).err().map(|error| error.to_string());
-        assert_eq!(told.as_deref(), Some("network ws is not built yet"));
+        let told = |carrier| {
+            let stream = Stream { carrier, ..Stream::default() };
+            built(&stream).err().map(|error| error.to_string())
+        };
+        assert_eq!(told(Carrier::default()), None);
+        assert_eq!(told(Carrier::Ws(WebSocket::default())), None);
+        assert_eq!(told(Carrier::Kcp(Kcp::default())).as_deref(), Some("network kcp is not built yet"));
     }
 
     #[test]
