@@ -13,6 +13,7 @@ mod control;
 mod datagrams;
 mod hostile;
 mod idle;
+mod matrix;
 mod peers;
 mod probing;
 mod promises;

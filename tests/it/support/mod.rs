@@ -15,7 +15,7 @@ mod process;
 mod sing_box;
 mod throttle;
 
-pub use certificate::Certificate;
+pub use certificate::{Authority, Certificate};
 pub use curl::{Answer, curl};
 pub use danted::danted;
 pub use dnsmasq::dnsmasq;

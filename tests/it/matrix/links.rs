@@ -1,0 +1,103 @@
+//! Every combination that is run, in the order of the table.
+
+use super::link::{Carrier, Flow, Link, Mode, Mux, Proto, Secure, Users, Version};
+
+const PLAIN: Proto = Proto::Vless(Flow::Plain);
+const VISION: Proto = Proto::Vless(Flow::Vision);
+
+/// The rows of the table.
+pub fn links() -> Vec<Link> {
+    let mut links = vec![
+        Link::new(Proto::Socks, Carrier::Raw, Secure::None),
+        Link::new(Proto::Socks, Carrier::Raw, Secure::Tls),
+        Link::new(Proto::Http, Carrier::Raw, Secure::None),
+        Link::new(Proto::Http, Carrier::Raw, Secure::Tls),
+    ];
+    links.extend(vless());
+    links.extend(carried(Proto::Trojan));
+    links.extend([
+        Link::new(Proto::Trojan, Carrier::Raw, Secure::Reality),
+        Link::new(Proto::Trojan, Carrier::Grpc, Secure::Reality),
+        Link::new(Proto::Trojan, Carrier::Raw, Secure::Tls).with(Mux::Cool),
+    ]);
+    links.extend(vmess());
+    links.extend(shadowsocks());
+    links
+}
+
+/// A protocol over what all protocols are used over.
+fn carried(proto: Proto) -> Vec<Link> {
+    vec![
+        Link::new(proto, Carrier::Raw, Secure::None),
+        Link::new(proto, Carrier::Raw, Secure::Tls),
+        Link::new(proto, Carrier::Ws, Secure::None),
+        Link::new(proto, Carrier::Ws, Secure::Tls),
+        Link::new(proto, Carrier::Grpc, Secure::Tls),
+        Link::new(proto, Carrier::Upgrade, Secure::None),
+        Link::new(proto, Carrier::Upgrade, Secure::Tls),
+    ]
+}
+
+fn vless() -> Vec<Link> {
+    let mut links = carried(PLAIN);
+    links.extend([
+        Link::new(PLAIN, Carrier::RawHttp, Secure::None),
+        Link::new(PLAIN, Carrier::WsEarly, Secure::Tls),
+        Link::new(PLAIN, Carrier::GrpcMulti, Secure::Tls),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::PacketUp, Version::One), Secure::None),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::PacketUp, Version::One), Secure::Tls),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::PacketUp, Version::Two), Secure::Tls),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::StreamUp, Version::Two), Secure::Tls),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::StreamOne, Version::Two), Secure::Tls),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::PacketUp, Version::Three), Secure::Tls),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::StreamOne, Version::Two), Secure::Reality),
+        Link::new(PLAIN, Carrier::Raw, Secure::Reality),
+        Link::new(PLAIN, Carrier::Grpc, Secure::Reality),
+        Link::new(VISION, Carrier::Raw, Secure::Tls),
+        Link::new(VISION, Carrier::Raw, Secure::Reality),
+        Link::new(PLAIN, Carrier::Raw, Secure::Tls).with(Mux::Xudp),
+        Link::new(PLAIN, Carrier::Ws, Secure::Tls).with(Mux::Xudp),
+        Link::new(PLAIN, Carrier::Raw, Secure::Tls).with(Mux::Cool),
+        Link::new(PLAIN, Carrier::Ws, Secure::Tls).with(Mux::Cool),
+    ]);
+    links
+}
+
+fn vmess() -> Vec<Link> {
+    let mut links = carried(Proto::Vmess("auto"));
+    let raw = |security| Link::new(Proto::Vmess(security), Carrier::Raw, Secure::None);
+    links.extend([
+        raw("aes-128-gcm"),
+        raw("chacha20-poly1305"),
+        raw("none"),
+        raw("zero"),
+        Link::new(Proto::Vmess("auto"), Carrier::RawHttp, Secure::None),
+        raw("aes-128-gcm").with(Mux::Xudp),
+        raw("aes-128-gcm").with(Mux::Cool),
+        Link::new(Proto::Vmess("auto"), Carrier::Ws, Secure::Tls).with(Mux::Cool),
+    ]);
+    links
+}
+
+fn shadowsocks() -> Vec<Link> {
+    let raw = |method, users| Link::new(Proto::Shadowsocks(method, users), Carrier::Raw, Secure::None);
+    let over = |carrier, secure| Link::new(Proto::Shadowsocks("aes-256-gcm", Users::One), carrier, secure);
+    vec![
+        raw("aes-128-gcm", Users::One),
+        raw("aes-256-gcm", Users::One),
+        raw("chacha20-ietf-poly1305", Users::One),
+        raw("xchacha20-ietf-poly1305", Users::One),
+        raw("none", Users::One),
+        raw("aes-256-gcm", Users::Several),
+        raw("2022-blake3-aes-128-gcm", Users::One),
+        raw("2022-blake3-aes-256-gcm", Users::One),
+        raw("2022-blake3-chacha20-poly1305", Users::One),
+        raw("2022-blake3-aes-128-gcm", Users::Several),
+        raw("2022-blake3-aes-256-gcm", Users::Several),
+        over(Carrier::Raw, Secure::Tls),
+        over(Carrier::Ws, Secure::None),
+        over(Carrier::Ws, Secure::Tls),
+        over(Carrier::Grpc, Secure::Tls),
+        over(Carrier::Upgrade, Secure::Tls),
+    ]
+}
