@@ -10,6 +10,7 @@ pub mod http;
 pub mod login;
 pub mod mux;
 pub mod portfirst;
+pub mod shadowsocks;
 pub mod sniff;
 pub mod socks;
 pub mod vless;

@@ -27,6 +27,12 @@ pub enum WireError {
     /// A nonce, salt or timestamp that was seen before or is too old.
     #[error("replayed or expired")]
     Replayed,
+    /// A time that is too far from ours. Clocks that are set wrong are by far the likeliest cause.
+    #[error("the clocks of the two sides differ by {off} seconds; set both right (NTP)")]
+    Clock {
+        /// Seconds between the two.
+        off: u64,
+    },
     /// A length above what the protocol or our cap allows.
     #[error("longer than allowed")]
     TooLong,
@@ -37,7 +43,7 @@ impl From<WireError> for io::Error {
         let kind = match error {
             WireError::Truncated { .. } => io::ErrorKind::UnexpectedEof,
             WireError::Malformed { .. } | WireError::TooLong => io::ErrorKind::InvalidData,
-            WireError::Denied { .. } | WireError::Replayed => io::ErrorKind::PermissionDenied,
+            WireError::Clock { .. } | WireError::Denied { .. } | WireError::Replayed => io::ErrorKind::PermissionDenied,
         };
         Self::new(kind, error)
     }

@@ -1,0 +1,14 @@
+//! Shadowsocks: the old generation (AEAD) and that of 2022, streams and datagrams, both sides.
+
+mod aead;
+mod chunks;
+mod datagram;
+mod method;
+mod stream;
+pub mod v2022;
+mod window;
+
+pub use datagram::{open_datagram, seal_datagram};
+pub use method::{Key, Method};
+pub use stream::{FIRST, Opener, Request, Sealer, Server};
+pub use window::{Salts, Window};

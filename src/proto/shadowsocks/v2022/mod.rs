@@ -1,0 +1,14 @@
+//! The generation of 2022: keys as bytes, times and salts that are checked, sessions of datagrams.
+
+mod block;
+mod keys;
+mod moment;
+mod packet;
+mod request;
+mod response;
+mod session;
+
+pub use keys::{ClientKeys, ServerKeys};
+pub use request::{Accepted, BodyOpener, RequestSealer, Server, first};
+pub use response::{ResponseOpener, ResponseSealer};
+pub use session::{ClientSession, Name, ServerSession};
