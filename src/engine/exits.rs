@@ -1,5 +1,6 @@
 //! From the outbounds of a config to those that run.
 
+mod shadowsocks;
 mod vless;
 
 use crate::addr::OutboundId;
@@ -40,6 +41,9 @@ impl Maker<'_> {
             })),
             OutboundKind::Responder(responder) => Outbound::Responder(Responder::new(&responder.host)),
             OutboundKind::Loopback(back) => Outbound::Loopback(Loopback::new(back.inbound_tag.clone())),
+            OutboundKind::Shadowsocks(served) => {
+                Outbound::Shadowsocks(shadowsocks::shadowsocks(self.way(written, Inner::Opaque)?, served)?)
+            }
             OutboundKind::Socks(socks) => {
                 let servers = socks.servers.iter().map(|server| asked(server, server.account.login())).collect();
                 let version = match socks.common.version {

@@ -11,6 +11,7 @@ mod assoc;
 mod bench;
 mod build;
 mod choose;
+mod ciphers;
 mod diff;
 mod dispatch;
 mod doors;

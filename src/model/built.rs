@@ -130,7 +130,7 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
         }
         kind => {
             match kind {
-                OutboundKind::Socks(_) | OutboundKind::Http(_) => {}
+                OutboundKind::Http(_) | OutboundKind::Shadowsocks(_) | OutboundKind::Socks(_) => {}
                 OutboundKind::Vless(served) => {
                     parts.extend(served.servers.iter().flat_map(|server| vless::client(&server.account)));
                 }

@@ -205,7 +205,12 @@ impl<S: Stream, C: Seal, O: Open> AsyncRead for Framed<S, C, O> {
                 }
                 _ => {
                     this.intake = None;
-                    return Pin::new(&mut this.io).poll_read(cx, buf);
+                    let read = Pin::new(&mut this.io).poll_read(cx, buf);
+                    if read.is_pending() {
+                        // A half that is bare from the beginning waits for a peer who may wait for our header.
+                        this.poll_hurry(cx)?;
+                    }
+                    return read;
                 }
             }
         }

@@ -3,6 +3,7 @@
 //! An idle flow owns two files and no buffer: see `way.rs` for how, and `watch.rs` for idle limits that cost nothing per
 //! packet.
 
+pub mod clock;
 mod drive;
 mod ending;
 mod families;

@@ -7,6 +7,7 @@ use super::freedom::Freedom;
 use super::http::Http;
 use super::loopback::Loopback;
 use super::responder::Responder;
+use super::shadowsocks::Shadowsocks;
 use super::socks::Socks;
 use super::vless::Vless;
 use crate::addr::Network;
@@ -25,6 +26,8 @@ pub enum Outbound {
     Loopback(Loopback),
     /// Speed tests are answered here.
     Responder(Responder),
+    /// Through a Shadowsocks server.
+    Shadowsocks(Shadowsocks),
     /// Through a SOCKS server.
     Socks(Socks),
     /// Through a VLESS server.
@@ -45,6 +48,7 @@ impl Outbound {
             Self::Http(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Loopback(kind) => kind.connect(cx, flow, first).await,
             Self::Responder(kind) => kind.connect(flow, first).await,
+            Self::Shadowsocks(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Socks(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Vless(kind) => Box::pin(kind.connect(cx, flow, first)).await,
         }
@@ -60,6 +64,7 @@ impl Outbound {
             Self::Freedom(kind) => kind.associate(cx, flow).await,
             Self::Http(_) | Self::Responder(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
             Self::Loopback(kind) => kind.associate(&**cx, flow).await,
+            Self::Shadowsocks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Socks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Vless(kind) => Box::pin(kind.associate(&**cx, flow)).await,
         }
@@ -71,7 +76,7 @@ impl Outbound {
     pub fn waits_for_target(&self) -> bool {
         match self {
             Self::Freedom(_) | Self::Http(_) | Self::Loopback(_) | Self::Socks(_) => true,
-            Self::Blackhole(_) | Self::Responder(_) | Self::Vless(_) => false,
+            Self::Blackhole(_) | Self::Responder(_) | Self::Shadowsocks(_) | Self::Vless(_) => false,
         }
     }
 
@@ -79,7 +84,7 @@ impl Outbound {
     #[must_use]
     pub fn carries(&self, network: Network) -> bool {
         match self {
-            Self::Blackhole(_) | Self::Freedom(_) | Self::Loopback(_) | Self::Vless(_) => true,
+            Self::Blackhole(_) | Self::Freedom(_) | Self::Loopback(_) | Self::Shadowsocks(_) | Self::Vless(_) => true,
             Self::Http(_) | Self::Responder(_) => network != Network::Udp,
             Self::Socks(kind) => network != Network::Udp || kind.carries_datagrams(),
         }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 
 use super::rotation::{Rotation, no_server, pass_over};
-use super::way::{Way, begun};
-use crate::addr::{DomainName, Host, Target};
+use super::way::{Way, begun, first};
+use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Half, Packets, Services, Stage};
 use crate::net::{Bounds, DriveError, Families, drive, poll_end};
 use crate::proto::socks::{Client, Client4, Command, Login, Outcome, Refused, read_datagram, write_header};
@@ -157,15 +157,8 @@ impl Socks {
         };
         match host {
             Host::Ip(_) => Ok(Target::new(host, bound.port)),
-            Host::Domain(name) => self.first(cx, &name, bound.port).await,
+            Host::Domain(name) => first(cx, self.way.dialer(), &name, bound.port).await,
         }
-    }
-
-    async fn first(&self, cx: &dyn Services, name: &DomainName, port: u16) -> Result<Target, DialError> {
-        let found = cx.resolve(name).await.map_err(|error| error.instead_of_target(Blame::Server))?;
-        let found = self.way.dialer().families().pick(&found, port);
-        let first = found.first().ok_or_else(|| DialError::server(Stage::Resolve, io::ErrorKind::AddrNotAvailable))?;
-        Ok((*first).into())
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use tokio::io::AsyncWriteExt;
 
 use super::loopback::{MAX_HOPS, Ring};
-use crate::addr::{Network, OutboundId, Target};
+use crate::addr::{DomainName, Network, OutboundId, Target};
 use crate::flow::{Blame, BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
 use crate::net::boxed;
 use crate::net::udp::Direct;
@@ -44,11 +44,30 @@ impl Way {
         self.dialer.over(&Through { cx, outbound, hop }, server, Blame::Server).await
     }
 
+    /// Where the datagrams of a server go: to its first address. Another outbound finds that itself.
+    pub(super) async fn endpoint(&self, cx: &dyn Services, server: &Target) -> Result<Target, DialError> {
+        let Some(name) = server.host.domain().filter(|_| self.through.is_none()) else { return Ok(server.clone()) };
+        first(cx, &self.dialer, name, server.port).await
+    }
+
     /// An association by which the datagrams of a server go.
     pub(super) async fn datagrams(&self, cx: &dyn Services, flow: &Flow, to: &Target) -> Result<BoxPackets, DialError> {
         let Some(outbound) = self.through else { return Ok(Box::new(Direct::new(self.dialer.socket().clone()))) };
         cx.associate(Via::Outbound(outbound), &hop(flow, Network::Udp, to)?).await.map_err(behind)
     }
+}
+
+/// The first address of a server's name, of the family that the settings ask for.
+pub(super) async fn first(
+    cx: &dyn Services,
+    dialer: &Dialer,
+    name: &DomainName,
+    port: u16,
+) -> Result<Target, DialError> {
+    let found = cx.resolve(name).await.map_err(behind)?;
+    let found = dialer.families().pick(&found, port);
+    let first = found.first().ok_or_else(|| DialError::server(Stage::Resolve, io::ErrorKind::AddrNotAvailable))?;
+    Ok((*first).into())
 }
 
 /// Connections through another outbound.

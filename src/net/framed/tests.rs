@@ -118,6 +118,19 @@ async fn a_greeting_leaves_by_itself_after_a_while() {
     assert_eq!(reading.await.unwrap().unwrap(), "a");
 }
 
+#[tokio::test(start_paused = true)]
+async fn it_leaves_too_where_nothing_is_opened() {
+    let (near, mut far) = duplex(64);
+    let open = Flip { over: true, ..Flip::default() };
+    let mut near = Framed::new(near, BytesMut::new(), Flip::default(), open).within(Duration::from_millis(100));
+    let reading = tokio::spawn(async move { near.read_u8().await });
+    let mut said = [0; 2];
+    far.read_exact(&mut said).await.unwrap();
+    assert_eq!(&said, b"hi");
+    far.write_all(b"x").await.unwrap();
+    assert_eq!(reading.await.unwrap().unwrap(), b'x');
+}
+
 #[tokio::test]
 async fn half_a_frame_at_the_end_is_an_error() {
     let (near, far) = duplex(64);

@@ -39,7 +39,9 @@ impl Outer {
             Self::Block(block) => {
                 let len = datagram.len();
                 block.decrypt(
-                    datagram.first_chunk_mut().ok_or(WireError::Truncated { need: HEADER.saturating_sub(len) })?,
+                    datagram
+                        .first_chunk_mut()
+                        .ok_or_else(|| WireError::Truncated { need: HEADER.saturating_sub(len) })?,
                 );
                 Ok(0)
             }

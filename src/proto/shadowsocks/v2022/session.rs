@@ -127,7 +127,8 @@ impl ServerKeys {
         if self.identity_len() > 0 {
             let (header, rest) = datagram.split_at_mut(HEADER);
             let len = rest.len();
-            let identity = rest.first_chunk_mut().ok_or(WireError::Truncated { need: BLOCK.saturating_sub(len) })?;
+            let identity =
+                rest.first_chunk_mut().ok_or_else(|| WireError::Truncated { need: BLOCK.saturating_sub(len) })?;
             self.outer().open(identity)?;
             for (to, from) in identity.iter_mut().zip(header) {
                 *to ^= *from;
