@@ -77,6 +77,7 @@ impl Listener {
     /// Serves visitors by whoever is their host at that moment, until it closes. Those who are inside then stay until their
     /// flows end; clients of a UDP socket are served until its hours are over.
     pub async fn run(self, host: Arc<ArcSwap<Host>>, hours: Hours) {
+        host.load().inbound.acceptor.begin();
         match self.socket {
             Socket::Tcp(listener) => {
                 let known = known(&listener, &self.options);

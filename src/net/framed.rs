@@ -15,7 +15,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::scratch::{FULL, Intake, Scratch, poll_drain};
 use crate::flow::{Half, Stream};
-use crate::wire::{Next, Open, Opened, Seal};
+use crate::wire::{Next, Open, Opened, Seal, WireError};
 
 /// A stream whose bytes pass through a codec, each half by itself. A half whose codec comes to its end is out of the way.
 ///
@@ -161,7 +161,13 @@ impl<S: Stream, C: Seal, O: Open> Framed<S, C, O> {
                 }
             }
             let input = self.intake.as_mut().map_or(&mut [][..], Intake::rest);
-            let opened = self.open.open(input)?;
+            let opened = match self.open.open(input) {
+                Ok(opened) => opened,
+                Err(error) => {
+                    self.complain(&error, cx);
+                    return Poll::Ready(Err(error.into()));
+                }
+            };
             self.need = 0;
             match opened {
                 Opened::More { need } => self.need = need.max(1),
@@ -181,6 +187,15 @@ impl<S: Stream, C: Seal, O: Open> Framed<S, C, O> {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Tells the peer, as far as that leaves at once.
+    fn complain(&mut self, error: &WireError, cx: &mut Context<'_>) {
+        if self.writing == Next::Framed && !self.finished {
+            self.finished = true;
+            self.seal.complain(error, self.out.get_or_insert_with(Scratch::take));
+            let _ = self.poll_out(cx);
+        }
     }
 
     fn used(&mut self, used: usize, at: Range<usize>) -> Range<usize> {
@@ -273,6 +288,17 @@ impl<S: Stream, C: Seal, O: Open> Stream for Framed<S, C, O> {
             Half::Write => self.writing != Next::Framed && self.out.is_none() && !self.switching,
         };
         if clear { self.io.raw(half) } else { None }
+    }
+
+    fn go_plain(&mut self, half: Half) -> bool {
+        let (may, next) = match half {
+            Half::Read => (self.open.may_leave(), &mut self.reading),
+            Half::Write => (self.seal.may_leave(), &mut self.writing),
+        };
+        if may && *next == Next::Framed {
+            *next = Next::Bare;
+        }
+        may
     }
 }
 

@@ -4,6 +4,8 @@
 //! with post-quantum keys send hellos larger than one packet, and some clients cut them into many records; the records
 //! are put together first.
 
+use std::borrow::Cow;
+
 use crate::addr::DomainName;
 use crate::wire::{Reader, WireError};
 
@@ -20,6 +22,8 @@ pub struct ClientHello {
 const MAX_HELLO: usize = 32 * 1024;
 /// Largest record (RFC 8446 5.1).
 const MAX_RECORD: usize = 16 * 1024;
+/// Bytes in front of a handshake message.
+const HEADER: usize = 4;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
@@ -31,22 +35,8 @@ impl ClientHello {
     /// # Errors
     /// [`WireError::Truncated`] while more bytes are needed; others mean that this is no TLS.
     pub fn from_records(input: &[u8]) -> Result<Self, WireError> {
-        // The sixth byte tells a hello from other handshake messages; no need to wait for the rest.
-        if input.get(5).is_some_and(|&kind| kind != CLIENT_HELLO) {
-            return Err(WireError::Malformed { what: "ClientHello" });
-        }
-        let mut reader = Reader::new(input);
-        let first = record(&mut reader)?;
-        if let Some(whole) = message(first)? {
-            return Self::from_body(whole);
-        }
-        let mut joined = first.to_vec();
-        loop {
-            joined.extend_from_slice(record(&mut reader)?);
-            if let Some(whole) = message(&joined)? {
-                return Self::from_body(whole);
-            }
-        }
+        let message = handshake_message(input)?;
+        Self::from_body(&message[HEADER..])
     }
 
     /// Reads a hello from bare handshake bytes, as QUIC carries them.
@@ -92,6 +82,32 @@ impl ClientHello {
             }
         }
         Ok(hello)
+    }
+}
+
+/// The whole message of a hello in the first bytes of a connection, with its four bytes in front and nothing behind it.
+/// Several records are put together.
+///
+/// # Errors
+/// As [`ClientHello::from_records`].
+pub fn handshake_message(input: &[u8]) -> Result<Cow<'_, [u8]>, WireError> {
+    // The sixth byte tells a hello from other handshake messages; no need to wait for the rest.
+    if input.get(5).is_some_and(|&kind| kind != CLIENT_HELLO) {
+        return Err(WireError::Malformed { what: "ClientHello" });
+    }
+    let mut reader = Reader::new(input);
+    let first = record(&mut reader)?;
+    if let Some(body) = message(first)? {
+        return Ok(Cow::Borrowed(&first[..HEADER + body.len()]));
+    }
+    let mut joined = first.to_vec();
+    loop {
+        joined.extend_from_slice(record(&mut reader)?);
+        if let Some(body) = message(&joined)? {
+            let len = HEADER + body.len();
+            joined.truncate(len);
+            return Ok(Cow::Owned(joined));
+        }
     }
 }
 

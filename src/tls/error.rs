@@ -37,6 +37,15 @@ pub enum TlsError {
         /// What, in the words of a configuration.
         what: &'static str,
     },
+    /// A key that is none.
+    #[error("`{what}` is no usable key")]
+    Key {
+        /// Which, in the words of a configuration.
+        what: &'static str,
+    },
+    /// A place that nobody could dial.
+    #[error("`{0}` is no place of a TLS server")]
+    Target(String),
     /// No version is left between the two limits.
     #[error("no TLS version from 1.2 to 1.3 is within minVersion and maxVersion")]
     Versions,

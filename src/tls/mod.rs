@@ -9,11 +9,13 @@ mod error;
 mod keylog;
 mod material;
 mod options;
+mod reality;
 mod records;
 mod resolver;
 mod server;
 mod settings;
 mod stream;
+mod tls13;
 mod verify;
 
 #[cfg(test)]
@@ -23,5 +25,6 @@ pub use client::Client;
 pub use crypto::Crypto;
 pub use error::TlsError;
 pub use options::{ClientOptions, Common, Inner, Pem, ServerOptions};
+pub use reality::{RealityServer, RealityServerOptions};
 pub use server::Server;
 pub use stream::TlsStream;

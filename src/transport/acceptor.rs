@@ -11,6 +11,7 @@ use super::error::{AcceptError, TransportError};
 use super::settings;
 use super::ws;
 use crate::flow::{Stage, Stream};
+use crate::model::reality::Reality;
 use crate::model::stream as model;
 use crate::tls;
 
@@ -26,6 +27,7 @@ pub struct Acceptor {
 enum Security {
     None,
     Tls(tls::Server),
+    Reality(tls::RealityServer),
 }
 
 /// What the bytes look like on the way.
@@ -46,7 +48,10 @@ impl Acceptor {
         let security = match &stream.security {
             model::Security::None => Security::None,
             model::Security::Tls(set) => Security::Tls(tls::Server::new(crypto, &tls::ServerOptions::of(set, inner)?)?),
-            model::Security::Reality(_) => return Err(TransportError::NotBuilt { what: "security reality" }),
+            model::Security::Reality(set) => {
+                let Reality::Server(set) = &**set else { return Err(TransportError::NoTarget) };
+                Security::Reality(tls::RealityServer::new(crypto, &tls::RealityServerOptions::of(set)?)?)
+            }
             model::Security::Xtls(_) => return Err(TransportError::NotBuilt { what: "security xtls" }),
         };
         let carrier = match &stream.carrier {
@@ -68,6 +73,13 @@ impl Acceptor {
         Self { security: Security::Tls(server), ..self }
     }
 
+    /// Begins with what takes time and would keep the first visitors waiting.
+    pub fn begin(&self) {
+        if let Security::Reality(server) = &self.security {
+            server.begin();
+        }
+    }
+
     /// The plain streams of an accepted connection; the first within `limit`.
     ///
     /// # Errors
@@ -85,6 +97,13 @@ impl Acceptor {
                     alpn: stream.alpn().map(Into::into),
                     tls13: stream.is_tls13(),
                 };
+                Arrival { io: Box::new(stream), hello: Some(Box::new(hello)), source: None }
+            }
+            Security::Reality(server) => {
+                // Whoever is not let in may stay longer than the limit: it speaks with the borrowed site.
+                let shaken = Box::pin(server.accept(io, limit)).await;
+                let (stream, name) = shaken.map_err(|source| AcceptError { stage: Stage::Secure, source })?;
+                let hello = Hello { server_name: Some(name).filter(|name| !name.is_empty()), alpn: None, tls13: true };
                 Arrival { io: Box::new(stream), hello: Some(Box::new(hello)), source: None }
             }
         };

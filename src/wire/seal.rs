@@ -32,6 +32,14 @@ pub trait Seal: Send + Unpin {
 
     /// Appends whatever tells the peer that this half is over; most protocols have nothing to say.
     fn finish(&mut self, _out: &mut BytesMut) {}
+
+    /// Appends whatever tells the peer that its own half was not understood; most protocols just end.
+    fn complain(&mut self, _error: &WireError, _out: &mut BytesMut) {}
+
+    /// Whether the layer above may end this codec anywhere and go on bare, as Vision does with TLS.
+    fn may_leave(&self) -> bool {
+        false
+    }
 }
 
 /// Turns wire bytes into plain bytes, in place.
@@ -42,6 +50,11 @@ pub trait Open: Send + Unpin {
     /// # Errors
     /// [`WireError`] ends the stream.
     fn open(&mut self, input: &mut [u8]) -> Result<Opened, WireError>;
+
+    /// As [`Seal::may_leave`].
+    fn may_leave(&self) -> bool {
+        false
+    }
 }
 
 /// What one call of [`Open::open`] came to.

@@ -1,6 +1,7 @@
 //! Which parts of a stream can run.
 
 use crate::model::carrier::RawKind;
+use crate::model::reality::Reality;
 use crate::model::sockopt::{AddressPort, FastOpen, SockOpt};
 use crate::model::stream::{Carrier, Security, Stream};
 use crate::model::tls::{CertUsage, Tls};
@@ -31,7 +32,11 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     match &stream.security {
         Security::None => {}
         Security::Tls(tls) => parts.extend(tls_parts(tls)),
-        Security::Reality(_) => parts.push(refuse("the security reality")),
+        Security::Reality(reality) => {
+            if matches!(**reality, Reality::Client(_)) {
+                parts.push(refuse("the security reality"));
+            }
+        }
         Security::Xtls(_) => parts.push(refuse("the security xtls")),
     }
     if !stream.mask.tcp.is_empty() || !stream.mask.udp.is_empty() {

@@ -1,0 +1,58 @@
+//! What the site sends behind a handshake: tickets, and the first words of HTTP/2.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustls::crypto::CryptoProvider;
+use tokio::sync::OnceCell;
+
+use super::class::Class;
+use super::probe::probe;
+use super::site::Site;
+
+/// Lengths of records, with their headers.
+pub(super) type Lengths = Box<[usize]>;
+
+/// Those by name and class. A name that could not be asked for is asked for again by the next visitor.
+#[derive(Debug)]
+pub(super) struct Tails {
+    by_name: HashMap<Box<str>, [OnceCell<Lengths>; Class::ALL.len()]>,
+    begun: AtomicBool,
+}
+
+impl Tails {
+    pub(super) fn new(names: &[Box<str>]) -> Self {
+        let by_name = names.iter().map(|name| (name.clone(), Default::default())).collect();
+        Self { by_name, begun: AtomicBool::new(false) }
+    }
+
+    /// Whether nobody has begun yet.
+    pub(super) fn begin(&self) -> bool {
+        !self.begun.swap(true, Ordering::Relaxed)
+    }
+
+    pub(super) fn names(&self) -> Vec<Box<str>> {
+        self.by_name.keys().cloned().collect()
+    }
+
+    /// Asks for one name in all classes.
+    pub(super) async fn learn(&self, name: &str, site: &Site, provider: &Arc<CryptoProvider>) {
+        for class in Class::ALL {
+            self.of(name, class, site, provider).await;
+        }
+    }
+
+    /// The lengths, which are asked for if they are not known. Without an answer there are none.
+    pub(super) async fn of(&self, name: &str, class: Class, site: &Site, provider: &Arc<CryptoProvider>) -> Lengths {
+        let Some(cells) = self.by_name.get(name) else { return Box::default() };
+        let asked = cells[class as usize].get_or_try_init(|| probe(name, class, site, provider)).await;
+        match asked {
+            Ok(lengths) => lengths.clone(),
+            Err(error) => {
+                tracing::debug!(%error, name, ?class, "the site could not be asked what it sends behind a handshake");
+                Box::default()
+            }
+        }
+    }
+}
