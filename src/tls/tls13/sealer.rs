@@ -91,9 +91,9 @@ impl Seal for Sealer {
 
     fn complain(&mut self, error: &WireError, out: &mut BytesMut) {
         let what = match error {
-            WireError::Denied { .. } | WireError::Replayed => BAD_RECORD_MAC,
+            WireError::Denied { .. } => BAD_RECORD_MAC,
             WireError::TooLong => RECORD_OVERFLOW,
-            WireError::Malformed { .. } | WireError::Truncated { .. } => UNEXPECTED_MESSAGE,
+            _ => UNEXPECTED_MESSAGE,
         };
         self.alert(FATAL, what, out);
     }
