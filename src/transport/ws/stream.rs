@@ -18,8 +18,6 @@ use crate::proto::websocket::{OpenFrames, SealFrames};
 pub(super) struct WsStream {
     framed: Framed<BoxStream, SealFrames, OpenFrames>,
     beat: Option<Beat>,
-    /// A client tells its end once the server has told its own.
-    patient: bool,
     /// The peer has ended its half.
     ended: bool,
     /// Our end was told.
@@ -38,18 +36,18 @@ impl WsStream {
     /// The client's end of it; `held` was read from the connection already.
     pub(super) fn client(io: BoxStream, held: BytesMut, heartbeat: Option<Duration>) -> Self {
         let (seal, open) = (SealFrames::new(Some(rand::random::<[u8; 4]>)), OpenFrames::new(false));
-        Self::new(Framed::new(io, held, seal, open), heartbeat, true)
+        Self::new(Framed::new(io, held, seal, open), heartbeat)
     }
 
     /// The server's end of it.
     pub(super) fn server(io: BoxStream, held: BytesMut, heartbeat: Option<Duration>) -> Self {
         let (seal, open) = (SealFrames::new(None), OpenFrames::new(true));
-        Self::new(Framed::new(io, held, seal, open), heartbeat, false)
+        Self::new(Framed::new(io, held, seal, open), heartbeat)
     }
 
-    fn new(framed: Framed<BoxStream, SealFrames, OpenFrames>, heartbeat: Option<Duration>, patient: bool) -> Self {
+    fn new(framed: Framed<BoxStream, SealFrames, OpenFrames>, heartbeat: Option<Duration>) -> Self {
         let beat = heartbeat.map(|period| Beat { period, next: Box::pin(sleep(period)) });
-        Self { framed, beat, patient, ended: false, closed: false, unflushed: false }
+        Self { framed, beat, ended: false, closed: false, unflushed: false }
     }
 
     /// Sends what is due beside the payload, as far as it can go now. That it cannot go is told by the next write.
@@ -100,7 +98,7 @@ impl AsyncWrite for WsStream {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.patient && !this.ended {
+        if !this.ended {
             return Pin::new(&mut this.framed).poll_flush(cx);
         }
         this.closed = true;

@@ -247,17 +247,18 @@ async fn both_ends_ping_while_nothing_moves() {
 }
 
 #[tokio::test]
-async fn a_server_tells_its_end_and_a_client_when_both_are_over() {
+async fn an_end_is_told_when_both_directions_are_over() {
     let (mut near, mut far) = pair(&WebSocket::default(), b"").await;
     near.shutdown().await.unwrap();
     // The way down is as good as before.
     say(&mut far, b"late").await;
     far.shutdown().await.unwrap();
-    let mut heard = Vec::new();
-    near.read_to_end(&mut heard).await.unwrap();
-    assert_eq!(heard, b"late");
-    near.shutdown().await.unwrap();
-    assert_eq!(far.read(&mut [0; 8]).await.unwrap(), 0);
+    hear(&mut near, b"late").await;
+    // And the way up.
+    say(&mut near, b"later").await;
+    hear(&mut far, b"later").await;
+    drop(far);
+    assert_eq!(near.read(&mut [0; 8]).await.unwrap(), 0);
 }
 
 #[tokio::test]
