@@ -89,7 +89,7 @@ pub(super) fn only_users_differ(old: &Inbound, new: &Inbound) -> bool {
     let asks = |inbound: &Inbound| match &inbound.kind {
         InboundKind::Socks(socks) => socks.logins().is_some(),
         InboundKind::Http(http) => !http.accounts.is_empty(),
-        InboundKind::Vless(_) => true,
+        InboundKind::Trojan(_) | InboundKind::Vless(_) => true,
         _ => false,
     };
     asks(old) && asks(new) && without_users(old) == without_users(new)
@@ -100,6 +100,7 @@ fn without_users(inbound: &Inbound) -> Inbound {
     match &mut bare.kind {
         InboundKind::Socks(socks) => socks.accounts.clear(),
         InboundKind::Http(http) => http.accounts.clear(),
+        InboundKind::Trojan(trojan) => trojan.clients.clear(),
         InboundKind::Vless(vless) => vless.clients.clear(),
         _ => {}
     }

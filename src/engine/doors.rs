@@ -1,5 +1,7 @@
 //! From the inbounds of a config to those that run.
 
+mod fallback;
+mod trojan;
 mod vless;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -34,6 +36,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
             (Kind::Http(Http::new(users, http.allow_transparent)), Networks::TCP)
         }
         InboundKind::Dokodemo(door) => (Kind::Dokodemo(fixed(door)), door.network),
+        InboundKind::Trojan(written) => (Kind::Trojan(trojan::trojan(written)?), Networks::TCP),
         InboundKind::Vless(written) => (Kind::Vless(vless::vless(written)?), Networks::TCP),
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
         other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
@@ -57,7 +60,14 @@ pub(super) fn common(written: &Written, policy: &Policy) -> Common {
     // must not stay.
     let or = |written: Duration, else_: Duration| if written.is_zero() { else_ } else { written };
     let usual = LevelPolicy::default().handshake.0;
-    Common { tag, level, handshake: or(limits.handshake.0, usual), idle: or(limits.conn_idle.0, Duration::MAX) }
+    Common {
+        tag,
+        level,
+        handshake: or(limits.handshake.0, usual),
+        idle: or(limits.conn_idle.0, Duration::MAX),
+        uplink_only: limits.uplink_only.0,
+        downlink_only: limits.downlink_only.0,
+    }
 }
 
 /// The policy level of its users.

@@ -1,6 +1,7 @@
 //! From the outbounds of a config to those that run.
 
 mod shadowsocks;
+mod trojan;
 mod vless;
 
 use crate::addr::OutboundId;
@@ -58,6 +59,7 @@ impl Maker<'_> {
                 let headers = http.common.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
                 Outbound::Http(Http::new(self.way(written, Inner::Http1)?, servers, headers))
             }
+            OutboundKind::Trojan(served) => Outbound::Trojan(trojan::trojan(self.way(written, Inner::Opaque)?, served)),
             OutboundKind::Vless(served) => Outbound::Vless(vless::vless(self.way(written, Inner::Opaque)?, served)?),
             other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
         })

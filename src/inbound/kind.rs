@@ -9,6 +9,7 @@ use super::dokodemo::Dokodemo;
 use super::http::Http;
 use super::mixed::Mixed;
 use super::socks::Socks;
+use super::trojan::Trojan;
 use super::visit::{Accepted, Common, Fault, Visitor};
 use super::vless::Vless;
 use crate::addr::Network;
@@ -27,6 +28,8 @@ pub enum Kind {
     Mixed(Mixed),
     /// SOCKS alone.
     Socks(Socks),
+    /// Trojan.
+    Trojan(Trojan),
     /// VLESS.
     Vless(Vless),
 }
@@ -53,6 +56,7 @@ impl Kind {
             Self::Http(kind) => kind.accept(common, visitor, arrival.io, held, sink, token).await,
             Self::Mixed(kind) => kind.accept(common, visitor, arrival.io, held, sink, token).await,
             Self::Socks(kind) => kind.accept(common, visitor, arrival.io, held).await,
+            Self::Trojan(kind) => kind.accept(common, visitor, arrival).await,
             Self::Vless(kind) => kind.accept(common, visitor, arrival).await,
         }
     }
@@ -64,6 +68,7 @@ impl Kind {
             (Self::Http(own), Self::Http(other)) => own.take_users(other),
             (Self::Mixed(own), Self::Mixed(other)) => own.take_users(other),
             (Self::Socks(own), Self::Socks(other)) => own.take_users(other),
+            (Self::Trojan(own), Self::Trojan(other)) => own.take_users(other),
             (Self::Vless(own), Self::Vless(other)) => own.take_users(other),
             _ => false,
         }
@@ -79,7 +84,9 @@ impl Kind {
                 let (flow, door) = kind.packets(common, visitor, session)?;
                 Ok(Accepted::Packets(flow, Box::new(door)))
             }
-            Self::Http(_) | Self::Mixed(_) | Self::Socks(_) | Self::Vless(_) => Err(Fault::NotServed("datagrams")),
+            Self::Http(_) | Self::Mixed(_) | Self::Socks(_) | Self::Trojan(_) | Self::Vless(_) => {
+                Err(Fault::NotServed("datagrams"))
+            }
         }
     }
 }

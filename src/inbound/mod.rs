@@ -6,6 +6,7 @@
 
 mod association;
 mod dokodemo;
+mod fallback;
 mod host;
 mod http;
 mod kind;
@@ -17,6 +18,7 @@ mod roaming;
 mod socks;
 #[cfg(test)]
 mod testing;
+mod trojan;
 #[cfg(unix)]
 mod unix;
 mod users;
@@ -25,6 +27,7 @@ mod vless;
 
 pub use association::Relay;
 pub use dokodemo::Dokodemo;
+pub use fallback::{Fallback, Fallbacks, Refuge};
 pub use host::{Host, Inbound, Original};
 pub use http::Http;
 pub use kind::Kind;
@@ -33,6 +36,7 @@ pub use mixed::Mixed;
 pub use place::{ListenError, Place};
 pub use roaming::Roaming;
 pub use socks::Socks;
+pub use trojan::Trojan;
 #[cfg(unix)]
 pub use unix::UnixPlace;
 pub use users::{Member, Users};

@@ -75,7 +75,15 @@ impl Held {
 }
 
 pub(super) fn common() -> Common {
-    Common { tag: "in".into(), level: 0, handshake: Duration::from_secs(5), idle: Duration::from_secs(60) }
+    let second = Duration::from_secs(1);
+    Common {
+        tag: "in".into(),
+        level: 0,
+        handshake: 5 * second,
+        idle: 60 * second,
+        uplink_only: second,
+        downlink_only: second,
+    }
 }
 
 pub(super) fn visitor() -> Visitor {

@@ -1,8 +1,10 @@
 //! Unix sockets to listen at: in the file system, or in Linux' abstract name space.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::task::{Context, Poll};
@@ -86,12 +88,7 @@ pub(super) fn listen(place: &UnixPlace) -> io::Result<Listener> {
             Ok(Listener { inner, file })
         }
         UnixPlace::Abstract { name, padded } => {
-            let mut name = name.as_bytes().to_vec();
-            // A longer one is refused below, not cut.
-            if *padded && name.len() < PATH {
-                name.resize(PATH, 0);
-            }
-            abstract_listener(&name).map(|inner| Listener { inner, file: None })
+            abstract_listener(&abstract_name(name, *padded)).map(|inner| Listener { inner, file: None })
         }
     }
 }
@@ -108,6 +105,28 @@ fn abstract_listener(name: &[u8]) -> io::Result<UnixListener> {
 #[cfg(not(target_os = "linux"))]
 fn abstract_listener(_: &[u8]) -> io::Result<UnixListener> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Connects to whoever listens at a place.
+pub(super) async fn dial(place: &UnixPlace) -> io::Result<UnixStream> {
+    match place {
+        UnixPlace::File { path, .. } => UnixStream::connect(path).await,
+        UnixPlace::Abstract { name, padded } => {
+            // A zero in front is how tokio is told of the abstract name space.
+            let name = [&[0], &*abstract_name(name, *padded)].concat();
+            UnixStream::connect(OsStr::from_bytes(&name)).await
+        }
+    }
+}
+
+/// The name without the zero in front.
+fn abstract_name(name: &str, padded: bool) -> Vec<u8> {
+    let mut name = name.as_bytes().to_vec();
+    // A longer one is refused by the system, not cut.
+    if padded && name.len() < PATH {
+        name.resize(PATH, 0);
+    }
+    name
 }
 
 /// Whether the file is a socket at which nobody listens.

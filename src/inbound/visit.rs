@@ -26,6 +26,10 @@ pub struct Common {
     pub handshake: Duration,
     /// How long a kept connection may be quiet.
     pub idle: Duration,
+    /// The same of the way up, once the server has ended its half.
+    pub uplink_only: Duration,
+    /// The same of the way down, once the client has ended its half.
+    pub downlink_only: Duration,
 }
 
 /// One connection that was accepted.

@@ -5,12 +5,13 @@ use std::time::Duration;
 use bytes::BytesMut;
 use tokio::time::Instant;
 
+use super::fallback::Fallbacks;
 use super::users::{Member, Users};
 use super::visit::{Accepted, Common, Fault, Visitor, part};
 use crate::addr::{Network, Target};
 use crate::flow::{BoxStream, Flow};
 use crate::net::{Bounds, Framed, Parceled, drive, look};
-use crate::proto::vless::{self, ANSWER, Command, Lengths, Request, Server, Wrapping};
+use crate::proto::vless::{self, ANSWER, Command, Lengths, Request, Server, Wrapping, is_stranger};
 use crate::transport::Arrival;
 use crate::wire::{Preface, Unframed};
 
@@ -18,6 +19,7 @@ use crate::wire::{Preface, Unframed};
 #[derive(Debug)]
 pub struct Vless {
     users: Users<vless::Users<VlessUser>>,
+    fallbacks: Option<Fallbacks>,
 }
 
 /// Somebody who may come in.
@@ -28,10 +30,10 @@ pub struct VlessUser {
 }
 
 impl Vless {
-    /// With these users.
+    /// With these users; with fallbacks nobody is turned away, but for whom none fits.
     #[must_use]
-    pub fn new(users: vless::Users<VlessUser>) -> Self {
-        Self { users: Users::new(users) }
+    pub fn new(users: vless::Users<VlessUser>, fallbacks: Option<Fallbacks>) -> Self {
+        Self { users: Users::new(users), fallbacks }
     }
 
     /// Takes over the users of another.
@@ -42,8 +44,11 @@ impl Vless {
     /// Reads the header and gives the flow.
     pub(super) async fn accept(&self, common: &Common, visitor: &Visitor, arrival: Arrival) -> Result<Accepted, Fault> {
         let (mut io, mut held) = (arrival.io, BytesMut::new());
-        let asked = self.read(common, &mut io, &mut held).await.and_then(Granted::of);
-        match asked {
+        let read = self.read(common, &mut io, &mut held).await;
+        if let (Ok(None), Some(fallbacks)) = (&read, &self.fallbacks) {
+            return Box::pin(fallbacks.serve(common, visitor, arrival.hello.as_deref(), io, held)).await;
+        }
+        match read.and_then(|request| Granted::of(request.ok_or(Fault::Login)?)) {
             Ok(granted) => Ok(granted.begin(common, visitor, io, held)),
             Err(fault) => {
                 part(&mut io).await;
@@ -52,17 +57,22 @@ impl Vless {
         }
     }
 
+    /// The request; nothing if there are fallbacks and the first bytes are a stranger's. Without fallbacks a header may come
+    /// in any pieces.
     async fn read(
         &self,
         common: &Common,
         io: &mut BoxStream,
         held: &mut BytesMut,
-    ) -> Result<Request<VlessUser>, Fault> {
+    ) -> Result<Option<Request<VlessUser>>, Fault> {
         let until = Instant::now() + common.handshake;
         look(io, held, Bounds::within(common.handshake)).await?;
         let users = self.users.now();
+        if self.fallbacks.is_some() && is_stranger(held, &users) {
+            return Ok(None);
+        }
         let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        Ok(drive(io, held, &mut Server::new(&users), Bounds::within(left)).await?)
+        Ok(Some(drive(io, held, &mut Server::new(&users), Bounds::within(left)).await?))
     }
 }
 

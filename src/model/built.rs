@@ -78,6 +78,7 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
                 parts.push(refuse("redirected UDP"));
             }
         }
+        InboundKind::Trojan(trojan) => parts.extend(vless::fallbacks(&trojan.fallbacks)),
         InboundKind::Vless(vless) => parts.extend(vless::server(vless)),
         other => parts.push(refuse(format!("the protocol {}", other.word(Dialect::Json)))),
     }
@@ -130,7 +131,10 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
         }
         kind => {
             match kind {
-                OutboundKind::Http(_) | OutboundKind::Shadowsocks(_) | OutboundKind::Socks(_) => {}
+                OutboundKind::Http(_)
+                | OutboundKind::Shadowsocks(_)
+                | OutboundKind::Socks(_)
+                | OutboundKind::Trojan(_) => {}
                 OutboundKind::Vless(served) => {
                     parts.extend(served.servers.iter().flat_map(|server| vless::client(&server.account)));
                 }

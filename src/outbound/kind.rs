@@ -9,6 +9,7 @@ use super::loopback::Loopback;
 use super::responder::Responder;
 use super::shadowsocks::Shadowsocks;
 use super::socks::Socks;
+use super::trojan::Trojan;
 use super::vless::Vless;
 use crate::addr::Network;
 use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services, Stage};
@@ -30,6 +31,8 @@ pub enum Outbound {
     Shadowsocks(Shadowsocks),
     /// Through a SOCKS server.
     Socks(Socks),
+    /// Through a Trojan server.
+    Trojan(Trojan),
     /// Through a VLESS server.
     Vless(Vless),
 }
@@ -50,6 +53,7 @@ impl Outbound {
             Self::Responder(kind) => kind.connect(flow, first).await,
             Self::Shadowsocks(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Socks(kind) => Box::pin(kind.connect(cx, flow, first)).await,
+            Self::Trojan(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Vless(kind) => Box::pin(kind.connect(cx, flow, first)).await,
         }
     }
@@ -66,6 +70,7 @@ impl Outbound {
             Self::Loopback(kind) => kind.associate(&**cx, flow).await,
             Self::Shadowsocks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Socks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
+            Self::Trojan(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Vless(kind) => Box::pin(kind.associate(&**cx, flow)).await,
         }
     }
@@ -76,7 +81,7 @@ impl Outbound {
     pub fn waits_for_target(&self) -> bool {
         match self {
             Self::Freedom(_) | Self::Http(_) | Self::Loopback(_) | Self::Socks(_) => true,
-            Self::Blackhole(_) | Self::Responder(_) | Self::Shadowsocks(_) | Self::Vless(_) => false,
+            Self::Blackhole(_) | Self::Responder(_) | Self::Shadowsocks(_) | Self::Trojan(_) | Self::Vless(_) => false,
         }
     }
 
@@ -84,7 +89,12 @@ impl Outbound {
     #[must_use]
     pub fn carries(&self, network: Network) -> bool {
         match self {
-            Self::Blackhole(_) | Self::Freedom(_) | Self::Loopback(_) | Self::Shadowsocks(_) | Self::Vless(_) => true,
+            Self::Blackhole(_)
+            | Self::Freedom(_)
+            | Self::Loopback(_)
+            | Self::Shadowsocks(_)
+            | Self::Trojan(_)
+            | Self::Vless(_) => true,
             Self::Http(_) | Self::Responder(_) => network != Network::Udp,
             Self::Socks(kind) => network != Network::Udp || kind.carries_datagrams(),
         }

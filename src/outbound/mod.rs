@@ -15,6 +15,7 @@ mod responder;
 mod rotation;
 mod shadowsocks;
 mod socks;
+mod trojan;
 mod vless;
 mod way;
 
@@ -31,5 +32,6 @@ pub use responder::Responder;
 pub use rotation::Rotation;
 pub use shadowsocks::{Shadowsocks, ShadowsocksKey, ShadowsocksServer};
 pub use socks::{Server, Socks, Version};
+pub use trojan::{Trojan, TrojanServer};
 pub use vless::{Vless, VlessServer};
 pub use way::Way;

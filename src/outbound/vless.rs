@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-use super::rotation::{Rotation, no_server, pass_over};
+use super::rotation::Rotation;
 use super::way::{Way, begun};
 use crate::addr::Target;
 use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services};
@@ -56,14 +56,7 @@ impl Vless {
 
     /// A connection to the first server that can be reached.
     async fn open(&self, cx: &dyn Services, flow: &Flow) -> Result<(BoxStream, &VlessServer), DialError> {
-        let mut failed = no_server();
-        for server in self.servers.turn() {
-            match self.way.open(cx, flow, &server.address).await {
-                Ok(io) => return Ok((io, server)),
-                Err(error) => failed = pass_over(error)?,
-            }
-        }
-        Err(failed)
+        self.way.open_any(cx, flow, &self.servers, |server| &server.address).await
     }
 }
 

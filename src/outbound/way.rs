@@ -6,6 +6,7 @@ use bytes::BytesMut;
 use tokio::io::AsyncWriteExt;
 
 use super::loopback::{MAX_HOPS, Ring};
+use super::rotation::{Rotation, no_server, pass_over};
 use crate::addr::{DomainName, Network, OutboundId, Target};
 use crate::flow::{Blame, BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
 use crate::net::boxed;
@@ -48,6 +49,24 @@ impl Way {
     pub(super) async fn endpoint(&self, cx: &dyn Services, server: &Target) -> Result<Target, DialError> {
         let Some(name) = server.host.domain().filter(|_| self.through.is_none()) else { return Ok(server.clone()) };
         first(cx, &self.dialer, name, server.port).await
+    }
+
+    /// A ready stream to the first of several servers that can be reached.
+    pub(super) async fn open_any<'a, T>(
+        &self,
+        cx: &dyn Services,
+        flow: &Flow,
+        servers: &'a Rotation<T>,
+        address: impl Fn(&T) -> &Target,
+    ) -> Result<(BoxStream, &'a T), DialError> {
+        let mut failed = no_server();
+        for server in servers.turn() {
+            match self.open(cx, flow, address(server)).await {
+                Ok(io) => return Ok((io, server)),
+                Err(error) => failed = pass_over(error)?,
+            }
+        }
+        Err(failed)
     }
 
     /// An association by which the datagrams of a server go.

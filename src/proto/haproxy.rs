@@ -13,10 +13,13 @@ pub enum Form {
     V2,
 }
 
-/// The header for a connection of `client` to `server`. Where one of them is IPv6, both are written as such.
+/// The header for a connection of `client` to `server`. Where one of them is IPv6, both are written as such; a client
+/// without an address, such as one on a Unix socket, is unknown.
 #[must_use]
 pub fn header(form: Form, client: SocketAddr, server: SocketAddr) -> Vec<u8> {
     match form {
+        Form::V1 if client.ip().is_unspecified() => b"PROXY UNKNOWN\r\n".to_vec(),
+        Form::V2 if client.ip().is_unspecified() => [&SIGNATURE[..], &[LOCAL, 0, 0, 0]].concat(),
         Form::V1 => text(client, server),
         Form::V2 => binary(client, server),
     }
@@ -26,6 +29,8 @@ pub fn header(form: Form, client: SocketAddr, server: SocketAddr) -> Vec<u8> {
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// Version 2, and "on behalf of a client".
 const PROXIED: u8 = 0x21;
+/// Version 2, and on nobody's behalf.
+const LOCAL: u8 = 0x20;
 /// TCP over IPv4, TCP over IPv6.
 const STREAM_V4: u8 = 0x11;
 const STREAM_V6: u8 = 0x21;
@@ -86,6 +91,8 @@ mod tests {
     fn the_bytes_of_version_2() {
         let bytes = made(Form::V2, "192.0.2.1:256", "192.0.2.2:443");
         assert_eq!(bytes, b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x01\xc0\0\x02\x02\x01\0\x01\xbb");
+        assert_eq!(made(Form::V1, "0.0.0.0:0", "192.0.2.2:443"), b"PROXY UNKNOWN\r\n");
+        assert_eq!(made(Form::V2, "0.0.0.0:0", "192.0.2.2:443"), b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0");
         let bytes = made(Form::V2, "[2001:db8::2]:1", "[2001:db8::1]:443");
         assert_eq!((bytes[13], bytes[15], bytes.len()), (0x21, 36, 16 + 36));
     }

@@ -13,5 +13,6 @@ pub mod portfirst;
 pub mod shadowsocks;
 pub mod sniff;
 pub mod socks;
+pub mod trojan;
 pub mod vless;
 pub mod websocket;

@@ -1,5 +1,6 @@
 //! VLESS servers.
 
+use super::fallback::fallbacks as fallbacks_of;
 use crate::inbound::{Member, Vless, VlessUser};
 use crate::model::protocol::VlessIn;
 use crate::proto::vless::{Id, Users};
@@ -12,5 +13,6 @@ pub(super) fn vless(written: &VlessIn) -> Result<Vless, String> {
         let member = Member::new(&user.email, user.level);
         (Id::new(*user.id.bytes()).key(), VlessUser { member })
     });
-    Ok(Vless::new(Users::new(users)))
+    let fallbacks = written.fallbacks.as_deref().filter(|written| !written.is_empty());
+    Ok(Vless::new(Users::new(users), fallbacks.map(fallbacks_of).transpose()?))
 }

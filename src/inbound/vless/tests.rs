@@ -10,7 +10,7 @@ use crate::proto::vless::{Id, write_request};
 const ID: [u8; 16] = [7; 16];
 
 fn server(email: &str) -> Vless {
-    Vless::new(vless::Users::new([(Id::new(ID).key(), VlessUser { member: Member::new(email, 3) })]))
+    Vless::new(vless::Users::new([(Id::new(ID).key(), VlessUser { member: Member::new(email, 3) })]), None)
 }
 
 fn header(wrapping: Wrapping, command: &Command) -> Vec<u8> {
@@ -96,7 +96,7 @@ async fn what_a_user_may_not_have_is_refused() {
 
 #[tokio::test]
 async fn a_new_table_of_users_counts_at_once() {
-    let (old, new) = (server(""), Vless::new(vless::Users::new([])));
+    let (old, new) = (server(""), Vless::new(vless::Users::new([]), None));
     assert!(old.take_users(&new));
     let (_client, accepted) = visit(&old, &header(Wrapping::Plain, &Command::Mux)).await;
     assert!(matches!(accepted, Err(Fault::Handshake(_))));

@@ -1,7 +1,7 @@
 //! Which parts of VLESS can run.
 
 use super::stream::{Part, refuse, skip};
-use crate::model::protocol::{VlessAccount, VlessIn};
+use crate::model::protocol::{Dest, Fallback, VlessAccount, VlessIn};
 use crate::model::user::VlessFlow;
 
 /// Said of both sides.
@@ -14,9 +14,16 @@ pub(super) fn server(vless: &VlessIn) -> Vec<Part> {
         (!vless.decryption.is_none(), ENCRYPTION),
         (vless.clients.iter().any(|user| user.reverse.is_some()), REVERSE),
         (vless.flow != VlessFlow::None || vless.clients.iter().any(|user| user.flow != VlessFlow::None), VISION),
-        (vless.fallbacks.is_some(), "fallbacks"),
     ];
-    parts.iter().filter(|(there, _)| *there).map(|(_, name)| refuse(*name)).collect()
+    let mut parts: Vec<_> = parts.iter().filter(|(there, _)| *there).map(|(_, name)| refuse(*name)).collect();
+    parts.extend(fallbacks(vless.fallbacks.as_deref().unwrap_or_default()));
+    parts
+}
+
+/// Fallbacks to what is no place that could be dialed.
+pub(super) fn fallbacks(written: &[Fallback]) -> Vec<Part> {
+    let places = written.iter().filter(|fallback| !matches!(fallback.place(), Some(Dest::Tcp(_) | Dest::Unix(_))));
+    places.map(|fallback| refuse(format!("the fallback `{}`", fallback.dest.0))).collect()
 }
 
 pub(super) fn client(account: &VlessAccount) -> Vec<Part> {

@@ -80,6 +80,17 @@ crate::record! {
 }
 
 impl Fallback {
+    /// Where they go; the kind counts where one is given.
+    #[must_use]
+    pub fn place(&self) -> Option<Dest> {
+        match self.r#type.as_str() {
+            "" => self.dest.parse(),
+            "unix" => Some(Dest::Unix(self.dest.0.clone())),
+            "tcp" | "tcp4" | "tcp6" => self.dest.parse().filter(|dest| matches!(dest, Dest::Tcp(_))),
+            other => Some(Dest::Serve(other.to_owned())),
+        }
+    }
+
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         let node = table.node();
         if !self.path.is_empty() && !self.path.starts_with('/') {
