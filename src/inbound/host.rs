@@ -84,7 +84,8 @@ impl Host {
             match arriving.await {
                 Ok(Arrivals::One(arrival)) => self.receive(arrival, visitor).await,
                 Ok(Arrivals::Many(mut arrivals)) => {
-                    while let Some(arrival) = arrivals.recv().await {
+                    // Once it closes, no further stream is taken; those that run go on.
+                    while let Some(Some(arrival)) = self.closing.run_until_cancelled(arrivals.recv()).await {
                         let host = Arc::clone(&self);
                         tokio::spawn(async move { host.receive(arrival, visitor).await });
                     }

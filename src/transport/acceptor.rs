@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::arrival::{Arrival, Arrivals, Hello};
 use super::error::{AcceptError, TransportError};
+use super::grpc;
 use super::settings;
 use super::ws;
 use crate::flow::{Stage, Stream};
@@ -35,6 +36,7 @@ enum Security {
 enum Carrier {
     Raw,
     Ws(Arc<ws::Server>),
+    Grpc(grpc::Server),
 }
 
 impl Acceptor {
@@ -56,6 +58,7 @@ impl Acceptor {
         };
         let carrier = match &stream.carrier {
             model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Server::new(stream, ws))),
+            model::Carrier::Grpc(set) => Carrier::Grpc(grpc::Server::new(set, &stream.sockopt)),
             _ => Carrier::Raw,
         };
         Ok(Self { security, carrier })
@@ -114,6 +117,7 @@ impl Acceptor {
                 let (io, source) = opened.map_err(|source| AcceptError { stage: Stage::Carry, source })?;
                 Ok(Arrivals::One(Arrival { io, source, ..secured }))
             }
+            Carrier::Grpc(server) => Box::pin(server.accept(secured, limit)).await,
         }
     }
 }

@@ -41,6 +41,16 @@ pub(super) fn dress(fields: &mut Fields, purpose: Purpose) {
     }
 }
 
+/// The `User-Agent` that goes with a word, or with nothing; whatever else is asked for stays as it is.
+pub(super) fn agent(asked: &str) -> String {
+    let mut fields = Fields::new();
+    if !asked.is_empty() {
+        fields.push((AGENT.to_owned(), asked.to_owned()));
+    }
+    dress(&mut fields, Purpose::WebSocket);
+    fields.into_iter().find(|(name, _)| name == AGENT).map(|(_, value)| value).unwrap_or_default()
+}
+
 const AGENT: &str = "User-Agent";
 const DAY: i64 = 24 * 60 * 60;
 
@@ -212,5 +222,6 @@ mod tests {
         assert!(value(&dressed(Some("firefox")), "user-agent")[0].contains("Firefox"));
         assert_eq!(dressed(Some("Mine/1")).len(), 2);
         assert_eq!(dressed(Some("curl")).len(), 2);
+        assert_eq!((agent(""), agent("Mine/1").as_str()), (agent("chrome"), "Mine/1"));
     }
 }

@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::error::TransportError;
+use super::grpc;
 use super::lines::Lines;
 use super::settings;
 use super::ws;
@@ -39,6 +40,7 @@ enum Security {
 enum Carrier {
     Raw,
     Ws(Arc<ws::Client>),
+    Grpc(Arc<grpc::Client>),
 }
 
 /// Time for the socket, and then again for what goes around it (Xray's dial time-out).
@@ -60,6 +62,7 @@ impl Dialer {
         };
         let carrier = match &stream.carrier {
             model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Client::new(stream, ws))),
+            model::Carrier::Grpc(set) => Carrier::Grpc(Arc::new(grpc::Client::new(set, &stream.security)?)),
             _ => Carrier::Raw,
         };
         let socket = SocketOptions::from(&stream.sockopt);
@@ -137,6 +140,7 @@ impl Dialer {
                 let opened = ws.open(secured.line().await?, &to.host).await;
                 opened.map_err(|error| DialError::new(Stage::Carry, blame, error))
             }
+            Carrier::Grpc(client) => client.open(&secured, to, blame).await,
         }
     }
 

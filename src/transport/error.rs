@@ -17,6 +17,12 @@ pub enum TransportError {
     /// A REALITY server whose settings are those of a client.
     #[error("realitySettings of an inbound need a \"target\"")]
     NoTarget,
+    /// A text that cannot stand where it is to be sent.
+    #[error("{what} holds what cannot stand in a request")]
+    Text {
+        /// Which, in the words of a configuration.
+        what: &'static str,
+    },
     /// The TLS settings.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),

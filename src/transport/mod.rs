@@ -10,6 +10,8 @@ mod browser;
 mod dialer;
 mod error;
 mod forwarded;
+mod grpc;
+pub mod h2;
 mod lines;
 pub mod mux;
 mod request;

@@ -13,11 +13,12 @@ pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
         Carrier::Raw(raw) if raw.header.r#type == RawKind::Http => "the HTTP header of network tcp",
         Carrier::Raw(raw) if raw.accept_proxy_protocol => "acceptProxyProtocol",
         Carrier::Ws(ws) if ws.accept_proxy_protocol => "acceptProxyProtocol",
-        Carrier::Raw(_) | Carrier::Ws(_) if stream.sockopt.accept_proxy_protocol => "acceptProxyProtocol",
-        Carrier::Raw(_) | Carrier::Ws(_) if !stream.mask.tcp.is_empty() => "finalmask",
-        Carrier::Raw(_) | Carrier::Ws(_) => return Ok(()),
+        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::Grpc(_) if stream.sockopt.accept_proxy_protocol => {
+            "acceptProxyProtocol"
+        }
+        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::Grpc(_) if !stream.mask.tcp.is_empty() => "finalmask",
+        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::Grpc(_) => return Ok(()),
         Carrier::HttpUpgrade(_) => "network httpupgrade",
-        Carrier::Grpc(_) => "network grpc",
         Carrier::Xhttp(_) => "network xhttp",
         Carrier::Kcp(_) => "network kcp",
         Carrier::Hysteria(_) => "network hysteria",
@@ -32,6 +33,7 @@ pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
 pub(super) fn inner(stream: &Stream, inner: Inner) -> Inner {
     match &stream.carrier {
         Carrier::Ws(_) | Carrier::HttpUpgrade(_) => Inner::Http1,
+        Carrier::Grpc(_) => Inner::Http2,
         _ => inner,
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
         Carrier::Raw(raw) if raw.header.r#type == RawKind::Http => parts.push(refuse("the HTTP header of network tcp")),
         Carrier::Raw(raw) if raw.accept_proxy_protocol => parts.push(refuse("acceptProxyProtocol")),
         Carrier::Ws(ws) if ws.accept_proxy_protocol => parts.push(refuse("acceptProxyProtocol")),
-        Carrier::Raw(_) | Carrier::Ws(_) => {}
+        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::Grpc(_) => {}
         other => parts.push(refuse(format!("the network {}", other.word(Dialect::Json)))),
     }
     match &stream.security {
