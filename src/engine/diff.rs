@@ -8,6 +8,7 @@ use super::pairs::{self, Fate, Pairs, pair};
 use crate::addr::Tag;
 use crate::model::config::{Config, Dest, LinkedBalancer};
 use crate::model::inbound::{Inbound, InboundKind};
+use crate::model::protocol::{SsIn, SsMethod};
 use crate::model::routing::When;
 use crate::shape::{Dialect, Field, Plain};
 
@@ -89,7 +90,7 @@ pub(super) fn only_users_differ(old: &Inbound, new: &Inbound) -> bool {
     let asks = |inbound: &Inbound| match &inbound.kind {
         InboundKind::Socks(socks) => socks.logins().is_some(),
         InboundKind::Http(http) => !http.accounts.is_empty(),
-        InboundKind::Trojan(_) | InboundKind::Vless(_) => true,
+        InboundKind::Shadowsocks(_) | InboundKind::Trojan(_) | InboundKind::Vless(_) => true,
         _ => false,
     };
     asks(old) && asks(new) && without_users(old) == without_users(new)
@@ -100,6 +101,11 @@ fn without_users(inbound: &Inbound) -> Inbound {
     match &mut bare.kind {
         InboundKind::Socks(socks) => socks.accounts.clear(),
         InboundKind::Http(http) => http.accounts.clear(),
+        // All that is left is in the table of keys, but for the generation.
+        InboundKind::Shadowsocks(ss) => {
+            let method = ss.method.filter(|method| method.is_2022()).and(Some(SsMethod::Blake3Aes128));
+            *ss = SsIn { method, level: ss.level, network: ss.network, ..SsIn::default() };
+        }
         InboundKind::Trojan(trojan) => trojan.clients.clear(),
         InboundKind::Vless(vless) => vless.clients.clear(),
         _ => {}

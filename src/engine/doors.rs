@@ -1,6 +1,7 @@
 //! From the inbounds of a config to those that run.
 
 mod fallback;
+mod shadowsocks;
 mod trojan;
 mod vless;
 
@@ -36,6 +37,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
             (Kind::Http(Http::new(users, http.allow_transparent)), Networks::TCP)
         }
         InboundKind::Dokodemo(door) => (Kind::Dokodemo(fixed(door)), door.network),
+        InboundKind::Shadowsocks(ss) => (Kind::Shadowsocks(shadowsocks::shadowsocks(ss)?), ss.network),
         InboundKind::Trojan(written) => (Kind::Trojan(trojan::trojan(written)?), Networks::TCP),
         InboundKind::Vless(written) => (Kind::Vless(vless::vless(written)?), Networks::TCP),
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
@@ -76,6 +78,7 @@ fn level(kind: &InboundKind) -> u32 {
         InboundKind::Socks(socks) => socks.user_level,
         InboundKind::Http(http) => http.user_level,
         InboundKind::Dokodemo(door) => door.user_level,
+        InboundKind::Shadowsocks(ss) => ss.level.into(),
         _ => 0,
     }
 }

@@ -1,5 +1,6 @@
 //! The kinds of inbound, and the one match over them.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -8,13 +9,14 @@ use tokio_util::sync::CancellationToken;
 use super::dokodemo::Dokodemo;
 use super::http::Http;
 use super::mixed::Mixed;
+use super::shadowsocks::Shadowsocks;
 use super::socks::Socks;
 use super::trojan::Trojan;
 use super::visit::{Accepted, Common, Fault, Visitor};
 use super::vless::Vless;
 use crate::addr::Network;
 use crate::flow::Sink;
-use crate::net::Session;
+use crate::net::{Client, Session};
 use crate::transport::Arrival;
 
 /// How visitors are served.
@@ -26,6 +28,8 @@ pub enum Kind {
     Http(Http),
     /// SOCKS and HTTP on one port.
     Mixed(Mixed),
+    /// Shadowsocks.
+    Shadowsocks(Shadowsocks),
     /// SOCKS alone.
     Socks(Socks),
     /// Trojan.
@@ -55,6 +59,7 @@ impl Kind {
             }
             Self::Http(kind) => kind.accept(common, visitor, arrival.io, held, sink, token).await,
             Self::Mixed(kind) => kind.accept(common, visitor, arrival.io, held, sink, token).await,
+            Self::Shadowsocks(kind) => kind.accept(common, visitor, arrival.io).await,
             Self::Socks(kind) => kind.accept(common, visitor, arrival.io, held).await,
             Self::Trojan(kind) => kind.accept(common, visitor, arrival).await,
             Self::Vless(kind) => kind.accept(common, visitor, arrival).await,
@@ -67,10 +72,19 @@ impl Kind {
         match (self, other) {
             (Self::Http(own), Self::Http(other)) => own.take_users(other),
             (Self::Mixed(own), Self::Mixed(other)) => own.take_users(other),
+            (Self::Shadowsocks(own), Self::Shadowsocks(other)) => own.take_users(other),
             (Self::Socks(own), Self::Socks(other)) => own.take_users(other),
             (Self::Trojan(own), Self::Trojan(other)) => own.take_users(other),
             (Self::Vless(own), Self::Vless(other)) => own.take_users(other),
             _ => false,
+        }
+    }
+
+    /// Whose a datagram is: of most kinds whoever sits where it came from.
+    pub(super) fn name(&self, datagram: &mut [u8], from: SocketAddr) -> Option<Client> {
+        match self {
+            Self::Shadowsocks(kind) => kind.name(datagram, from),
+            _ => Some(Client::Address(from)),
         }
     }
 
@@ -84,6 +98,7 @@ impl Kind {
                 let (flow, door) = kind.packets(common, visitor, session)?;
                 Ok(Accepted::Packets(flow, Box::new(door)))
             }
+            Self::Shadowsocks(kind) => kind.packets(common, visitor, session),
             Self::Http(_) | Self::Mixed(_) | Self::Socks(_) | Self::Trojan(_) | Self::Vless(_) => {
                 Err(Fault::NotServed("datagrams"))
             }

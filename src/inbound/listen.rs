@@ -84,8 +84,9 @@ impl Listener {
                 accept_all(listener, &hours.closing, |stream, from| host.load_full().tcp(stream, from, known)).await;
             }
             Socket::Udp(socket) => {
+                let name = |datagram: &mut [u8], from| host.load().inbound.kind.name(datagram, from);
                 let take = |session| host.load_full().datagrams(session);
-                if let Err(error) = share(socket, &hours, take).await {
+                if let Err(error) = share(socket, &hours, name, take).await {
                     tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "a UDP listener ended");
                 }
             }

@@ -6,6 +6,7 @@
 
 mod association;
 mod dokodemo;
+mod drain;
 mod fallback;
 mod host;
 mod http;
@@ -15,6 +16,7 @@ mod mixed;
 mod mux;
 mod place;
 mod roaming;
+mod shadowsocks;
 mod socks;
 #[cfg(test)]
 mod testing;
@@ -35,6 +37,7 @@ pub use listen::Listener;
 pub use mixed::Mixed;
 pub use place::{ListenError, Place};
 pub use roaming::Roaming;
+pub use shadowsocks::{Shadowsocks, ShadowsocksUsers};
 pub use socks::Socks;
 pub use trojan::Trojan;
 #[cfg(unix)]

@@ -78,6 +78,11 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
                 parts.push(refuse("redirected UDP"));
             }
         }
+        InboundKind::Shadowsocks(ss) => {
+            if ss.users().iter().any(|user| user.address.is_some()) {
+                parts.push(refuse("the relay form of Shadowsocks 2022 (clients with an address)"));
+            }
+        }
         InboundKind::Trojan(trojan) => parts.extend(vless::fallbacks(&trojan.fallbacks)),
         InboundKind::Vless(vless) => parts.extend(vless::server(vless)),
         other => parts.push(refuse(format!("the protocol {}", other.word(Dialect::Json)))),

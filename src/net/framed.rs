@@ -229,7 +229,11 @@ impl<S: Stream, C: Seal, O: Open> AsyncRead for Framed<S, C, O> {
                 }
             }
         }
-        let Some(intake) = &mut this.intake else { return Poll::Ready(Ok(())) };
+        let Some(intake) = this.intake.as_mut().filter(|_| !this.plain.is_empty()) else {
+            // The end; what was read of a frame that never came whole is no use any more.
+            this.intake = None;
+            return Poll::Ready(Ok(()));
+        };
         let len = this.plain.len().min(buf.remaining());
         let (given, left) = (this.plain.start..this.plain.start + len, this.plain.start + len..this.plain.end);
         buf.put_slice(intake.slice(given));

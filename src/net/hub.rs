@@ -19,11 +19,23 @@ use super::udp::Datagrams;
 pub struct Session {
     socket: Arc<Datagrams>,
     client: SocketAddr,
-    queue: mpsc::Receiver<Bytes>,
+    queue: mpsc::Receiver<Datagram>,
+}
+
+/// What came, and from where.
+type Datagram = (SocketAddr, Bytes);
+
+/// Whose a datagram is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Client {
+    /// Whoever sits at this address.
+    Address(SocketAddr),
+    /// Whoever uses this session, from whichever address.
+    Session(u64),
 }
 
 impl Session {
-    /// Whose it is.
+    /// Where the client sits.
     #[must_use]
     pub fn client(&self) -> SocketAddr {
         self.client
@@ -37,18 +49,30 @@ impl Session {
         self.socket.local()
     }
 
-    /// Appends the client's next datagram to `buf`.
+    /// From now on the client sits here.
+    pub fn follow(&mut self, client: SocketAddr) {
+        self.client = client;
+    }
+
+    /// Appends the client's next datagram to `buf`, and says from where it came.
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] once the socket is closed.
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<()>> {
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<SocketAddr>> {
         match ready!(self.queue.poll_recv(cx)) {
-            Some(datagram) => {
+            Some((from, datagram)) => {
                 buf.extend_from_slice(&datagram);
-                Poll::Ready(Ok(()))
+                Poll::Ready(Ok(from))
             }
             None => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
         }
+    }
+
+    /// The same for a datagram that is there already, as the first of a session is.
+    pub fn try_recv(&mut self, buf: &mut BytesMut) -> bool {
+        let Ok((_, datagram)) = self.queue.try_recv() else { return false };
+        buf.extend_from_slice(&datagram);
+        true
     }
 
     /// Sends one datagram to the client.
@@ -82,13 +106,18 @@ pub struct Hours {
     pub over: CancellationToken,
 }
 
-/// Receives until its hours are over, all who stayed after closing have gone, or the socket breaks; gives every new client
-/// to `take`, which must not block.
+/// Receives until its hours are over, all who stayed after closing have gone, or the socket breaks. `name` says whose a
+/// datagram is, which it may change, or that it is nobody's; `take` is given every new client. Neither may block.
 ///
 /// # Errors
 /// When the socket breaks.
-pub async fn share(socket: Arc<Datagrams>, hours: &Hours, mut take: impl FnMut(Session)) -> io::Result<()> {
-    let mut clients: HashMap<SocketAddr, mpsc::Sender<Bytes>> = HashMap::new();
+pub async fn share(
+    socket: Arc<Datagrams>,
+    hours: &Hours,
+    mut name: impl FnMut(&mut [u8], SocketAddr) -> Option<Client>,
+    mut take: impl FnMut(Session),
+) -> io::Result<()> {
+    let mut clients: HashMap<Client, mpsc::Sender<Datagram>> = HashMap::new();
     let mut sweep_at = SWEEP;
     let mut turned_away = 0u32;
     let mut closing = pin!(hours.closing.cancelled());
@@ -111,8 +140,10 @@ pub async fn share(socket: Arc<Datagrams>, hours: &Hours, mut take: impl FnMut(S
             }
             from = poll_fn(|cx| socket.poll_recv(cx, &mut buf)) => from?,
         };
-        let datagram = buf.split().freeze();
-        let datagram = match clients.get(&from) {
+        let mut datagram = buf.split();
+        let Some(client) = name(&mut datagram, from) else { continue };
+        let datagram = (from, datagram.freeze());
+        let datagram = match clients.get(&client) {
             None => datagram,
             Some(queue) => match queue.try_send(datagram) {
                 Err(TrySendError::Closed(datagram)) => datagram,
@@ -136,7 +167,7 @@ pub async fn share(socket: Arc<Datagrams>, hours: &Hours, mut take: impl FnMut(S
         let (sender, queue) = mpsc::channel(QUEUE);
         // The queue is new, so it has room.
         let _ = sender.try_send(datagram);
-        clients.insert(from, sender);
+        clients.insert(client, sender);
         take(Session { socket: Arc::clone(&socket), client: from, queue });
     }
 }
@@ -163,7 +194,9 @@ mod tests {
         let hours = Hours::default();
         let (sender, mut sessions) = mpsc::unbounded_channel();
         let (sharing, until) = (Arc::clone(&socket), hours.clone());
-        let task = tokio::spawn(async move { share(sharing, &until, |new| sender.send(new).unwrap()).await });
+        let task = tokio::spawn(async move {
+            share(sharing, &until, |_, from| Some(Client::Address(from)), |new| sender.send(new).unwrap()).await
+        });
 
         let a = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let b = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -204,6 +237,30 @@ mod tests {
         let socket = Arc::new(Datagrams::bind(([127, 0, 0, 1], 0).into(), &SocketOptions::default()).unwrap());
         let hours = Hours::default();
         hours.closing.cancel();
-        share(socket, &hours, |_| {}).await.unwrap();
+        share(socket, &hours, |_, from| Some(Client::Address(from)), |_| {}).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_session_with_a_name_is_one_from_wherever_it_comes() {
+        let socket = Arc::new(Datagrams::bind(([127, 0, 0, 1], 0).into(), &SocketOptions::default()).unwrap());
+        let hub = socket.local().unwrap();
+        let (sender, mut sessions) = mpsc::unbounded_channel();
+        let task = tokio::spawn(async move {
+            let name = |datagram: &mut [u8], _| datagram.first().map(|first| Client::Session((*first).into()));
+            share(socket, &Hours::default(), name, |new| sender.send(new).unwrap()).await
+        });
+        let a = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let b = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        a.send_to(b"", hub).await.unwrap();
+        a.send_to(b"1 from a", hub).await.unwrap();
+        let mut one = sessions.recv().await.unwrap();
+        b.send_to(b"1 from b", hub).await.unwrap();
+        a.send_to(b"2", hub).await.unwrap();
+        assert_eq!(sessions.recv().await.unwrap().client(), a.local_addr().unwrap());
+        assert_eq!((recv(&mut one).await, recv(&mut one).await), (b"1 from a".to_vec(), b"1 from b".to_vec()));
+        one.follow(b.local_addr().unwrap());
+        poll_fn(|cx| one.poll_send(cx, b"back")).await.unwrap();
+        assert_eq!(b.recv(&mut [0; 8]).await.unwrap(), 4);
+        task.abort();
     }
 }

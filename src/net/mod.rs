@@ -25,7 +25,7 @@ pub use drive::{Bounds, DriveError, drive, look};
 pub use ending::poll_end;
 pub use families::Families;
 pub use framed::Framed;
-pub use hub::{Hours, Session, share};
+pub use hub::{Client, Hours, Session, share};
 pub use parceled::Parceled;
 pub use prefixed::{Prefixed, boxed};
 pub use relay::{Limits, Relayed, relay};

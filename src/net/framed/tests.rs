@@ -131,6 +131,19 @@ async fn it_leaves_too_where_nothing_is_opened() {
     assert_eq!(reading.await.unwrap().unwrap(), b'x');
 }
 
+/// What was taken from a large buffer must not be looked for in the small one that the end is read into.
+#[tokio::test]
+async fn the_end_behind_more_than_a_buffer_is_an_end() {
+    let (near, far) = duplex(64);
+    let frames = [&b"hi"[..], &b"\x01\x9e".repeat(30_000)].concat();
+    let mut near = Framed::new(near, BytesMut::from(&frames[..]), Flip::default(), Flip::default());
+    let mut all = vec![0; 30_000];
+    near.read_exact(&mut all).await.unwrap();
+    assert!(near.intake.is_none());
+    drop(far);
+    assert_eq!(near.read(&mut all).await.unwrap(), 0);
+}
+
 #[tokio::test]
 async fn half_a_frame_at_the_end_is_an_error() {
     let (near, far) = duplex(64);

@@ -76,6 +76,16 @@ impl Key {
     }
 }
 
+/// A number that depends on these keys and on nothing else, and tells nothing of them.
+pub fn seed_of<'a>(keys: impl IntoIterator<Item = &'a Key>) -> u64 {
+    let mut hasher = blake3::Hasher::new_derive_key("etemenanki shadowsocks how strangers are sent away");
+    for key in keys {
+        hasher.update(&key.bytes);
+    }
+    let hash = hasher.finalize();
+    hash.as_bytes().first_chunk().map_or(0, |front| u64::from_be_bytes(*front))
+}
+
 /// Without the key.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

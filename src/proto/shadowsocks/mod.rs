@@ -9,6 +9,6 @@ pub mod v2022;
 mod window;
 
 pub use datagram::{open_datagram, seal_datagram};
-pub use method::{Key, Method};
+pub use method::{Key, Method, seed_of};
 pub use stream::{FIRST, Opener, Request, Sealer, Server};
 pub use window::{Salts, Window};

@@ -1,0 +1,200 @@
+//! The Shadowsocks server, of both generations.
+//!
+//! Strangers are sent away as the reference servers do it: of the old generation as Xray does, which reads on for a while
+//! that its keys fix and closes; of that of 2022 as sing-box does, which wants salt and header in the first segment and
+//! resets the connection at once. The filter of salts keeps replays of the old generation out too, which Xray lets in.
+
+mod datagrams;
+mod users;
+
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use rand::Rng;
+use tokio::time::Instant;
+
+use super::drain::reset;
+use super::users::{Member, Users};
+use super::visit::{Accepted, Common, Fault, Visitor};
+use crate::addr::{Network, Target};
+use crate::flow::{BoxStream, Half};
+use crate::net::{Bounds, Client, DriveError, Framed, Session, boxed, clock, drive, look};
+use crate::proto::shadowsocks::v2022::{self, ResponseSealer, ServerKeys, first};
+use crate::proto::shadowsocks::{self as old, Salts, Sealer};
+use crate::proto::socks::read_address;
+use crate::wire::{Handshake, Step, WireError, whole};
+use datagrams::Datagrams;
+pub use users::ShadowsocksUsers;
+use users::{Old, Skewed, Table};
+
+/// A Shadowsocks server.
+#[derive(Debug)]
+pub struct Shadowsocks {
+    users: Users<ShadowsocksUsers>,
+    salts: Mutex<Salts>,
+    skewed: Skewed,
+}
+
+/// Seconds for which a salt is kept at least: twice what clocks may differ.
+const TURN: u64 = 60;
+
+/// Salts kept at most, twice: 16 bytes each.
+const SALTS: usize = 128 * 1024;
+
+/// Bytes of the largest opening: its headers, and one chunk of the largest size.
+const OPENING: usize = 72 * 1024;
+
+impl Shadowsocks {
+    /// With these users.
+    #[must_use]
+    pub fn new(users: ShadowsocksUsers) -> Self {
+        // Without times in its headers, a salt of the old generation is kept for as long as there is room.
+        let turn = if matches!(users.0, Table::New { .. }) { TURN } else { u64::MAX };
+        Self { users: Users::new(users), salts: Mutex::new(Salts::new(turn, SALTS)), skewed: Skewed::default() }
+    }
+
+    /// Takes over the users of another.
+    pub(super) fn take_users(&self, other: &Self) -> bool {
+        Users::take_over(Some(&self.users), Some(&other.users))
+    }
+
+    /// Whose a datagram is: of 2022 that of its session, wherever it came from.
+    pub(super) fn name(&self, datagram: &mut [u8], from: SocketAddr) -> Option<Client> {
+        match &self.users.now().0 {
+            Table::New { keys, .. } => match keys.name(datagram) {
+                Ok(name) => Some(Client::Session(name.0)),
+                Err(error) => {
+                    tracing::debug!(%from, %error, "a datagram was dropped");
+                    None
+                }
+            },
+            Table::Old(_) | Table::Plain(_) => Some(Client::Address(from)),
+        }
+    }
+
+    /// The association of one client of a shared socket.
+    pub(super) fn packets(&self, common: &Common, visitor: &Visitor, session: Session) -> Result<Accepted, Fault> {
+        let users = self.users.now();
+        let (user, packets) = Datagrams::begin(&users, session).inspect_err(|error| self.skewed.tell(common, error))?;
+        let flow = visitor.flow_of(common, Network::Udp, packets.target().clone(), users.member(user));
+        Ok(Accepted::Packets(flow, Box::new(packets)))
+    }
+
+    /// Reads the opening and gives the flow.
+    pub(super) async fn accept(&self, common: &Common, visitor: &Visitor, io: BoxStream) -> Result<Accepted, Fault> {
+        let users = self.users.now();
+        let visit = Visit { server: self, common, visitor, until: Instant::now() + common.handshake };
+        match &users.0 {
+            Table::New { keys, .. } => visit.new_generation(&users, keys, io).await,
+            Table::Old(old) => visit.old_generation(&users, old, io).await,
+            Table::Plain(member) => visit.plain(member, io).await,
+        }
+    }
+
+    fn fresh(&self, salt: &[u8]) -> bool {
+        self.salts.lock().unwrap_or_else(PoisonError::into_inner).admit(salt, clock::seconds())
+    }
+}
+
+/// One visit.
+struct Visit<'a> {
+    server: &'a Shadowsocks,
+    common: &'a Common,
+    visitor: &'a Visitor,
+    until: Instant,
+}
+
+impl Visit<'_> {
+    async fn read<H: Handshake>(
+        &self,
+        io: &mut BoxStream,
+        held: &mut BytesMut,
+        shake: &mut H,
+    ) -> Result<H::Output, DriveError> {
+        let left = self.until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        drive(io, held, shake, Bounds { limit: left, cap: OPENING }).await
+    }
+
+    fn begun(&self, member: &Member, target: Target, io: BoxStream, early: Vec<u8>) -> Accepted {
+        let flow = self.visitor.flow_of(self.common, Network::Tcp, target, member);
+        Accepted::Stream(flow, boxed(io, BytesMut::from(&early[..])))
+    }
+
+    async fn old_generation(&self, users: &ShadowsocksUsers, old: &Old, mut io: BoxStream) -> Result<Accepted, Fault> {
+        let mut held = BytesMut::new();
+        let mut server = old::Server::new(&old.keys, |salt: &[u8]| self.server.fresh(salt));
+        let request = match self.read(&mut io, &mut held, &mut server).await {
+            Ok(request) => request,
+            Err(fault) => {
+                if let DriveError::Wire(_) = fault {
+                    old.drain.run(&mut io, held.len(), self.until).await;
+                }
+                return Err(fault.into());
+            }
+        };
+        let key = &old.keys[request.user];
+        let seal = Sealer::response(key, salt(key.method().key_len()))?;
+        let io = Box::new(Framed::new(io, held, seal, request.open));
+        Ok(self.begun(users.member(request.user), request.target, io, request.early))
+    }
+
+    async fn new_generation(
+        &self,
+        users: &ShadowsocksUsers,
+        keys: &ServerKeys,
+        mut io: BoxStream,
+    ) -> Result<Accepted, Fault> {
+        let mut held = BytesMut::new();
+        look(&mut io, &mut held, Bounds { limit: self.common.handshake, cap: OPENING }).await?;
+        // Whoever could send byte after byte would learn how many are read before they are judged.
+        let short = first(keys).saturating_sub(held.len());
+        if short > 0 && io.raw(Half::Read).is_some() {
+            reset(&io);
+            return Err(WireError::Truncated { need: short }.into());
+        }
+        let mut server = v2022::Server::new(keys, clock::seconds(), |salt: &[u8]| self.server.fresh(salt));
+        let accepted = match self.read(&mut io, &mut held, &mut server).await {
+            Ok(accepted) => accepted,
+            Err(fault) => {
+                if let DriveError::Wire(error) = &fault {
+                    self.server.skewed.tell(self.common, error);
+                    reset(&io);
+                }
+                return Err(fault.into());
+            }
+        };
+        let salt = salt(keys.method().key_len());
+        let seal = ResponseSealer::new(keys, accepted.user, accepted.salt, salt, clock::seconds)?;
+        let io = Box::new(Framed::new(io, held, seal, accepted.open));
+        Ok(self.begun(users.member(accepted.user), accepted.target, io, accepted.early))
+    }
+
+    async fn plain(&self, member: &Member, mut io: BoxStream) -> Result<Accepted, Fault> {
+        let mut held = BytesMut::new();
+        let target = self.read(&mut io, &mut held, &mut Plain).await?;
+        Ok(self.begun(member, target, io, held.to_vec()))
+    }
+}
+
+/// The opening of a client that seals nothing: the address alone.
+struct Plain;
+
+impl Handshake for Plain {
+    type Output = Target;
+
+    fn step(&mut self, input: &[u8], _: &mut Vec<u8>) -> Result<Step<Target>, WireError> {
+        whole(input, read_address)
+    }
+}
+
+/// A fresh salt.
+fn salt(len: usize) -> Vec<u8> {
+    let mut salt = vec![0; len];
+    rand::rng().fill_bytes(&mut salt);
+    salt
+}
+
+#[cfg(test)]
+mod tests;

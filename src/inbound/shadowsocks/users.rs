@@ -1,0 +1,104 @@
+//! Who may come in, and what is told of clocks that are wrong.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::inbound::drain::Drain;
+use crate::inbound::users::Member;
+use crate::inbound::visit::Common;
+use crate::net::clock;
+use crate::proto::shadowsocks::Key;
+use crate::proto::shadowsocks::v2022::ServerKeys;
+use crate::wire::WireError;
+
+/// The users of a Shadowsocks server; all of one generation.
+pub struct ShadowsocksUsers(pub(super) Table);
+
+pub(super) enum Table {
+    /// Everybody, and nothing is sealed.
+    Plain(Member),
+    Old(Old),
+    New {
+        keys: ServerKeys,
+        members: Vec<Member>,
+    },
+}
+
+/// Users of the old generation, who are told apart by whose key fits.
+pub(super) struct Old {
+    pub(super) keys: Vec<Key>,
+    pub(super) members: Vec<Member>,
+    pub(super) drain: Drain,
+}
+
+/// Bytes of the shortest opening (Xray's number).
+const LEAST: usize = 16 + 38;
+
+impl ShadowsocksUsers {
+    /// Everybody is this member, and nothing is sealed.
+    #[must_use]
+    pub fn plain(member: Member) -> Self {
+        Self(Table::Plain(member))
+    }
+
+    /// Users with keys of the old generation. `seed` fixes how strangers are sent away; it should depend on the keys and on
+    /// nothing else, so that a restart changes nothing.
+    #[must_use]
+    pub fn old(users: Vec<(Key, Member)>, seed: u64) -> Self {
+        let (keys, members) = users.into_iter().unzip();
+        Self(Table::Old(Old { keys, members, drain: Drain::new(seed, LEAST) }))
+    }
+
+    /// Users with keys of 2022, in the order of the keys.
+    #[must_use]
+    pub fn new(keys: ServerKeys, members: Vec<Member>) -> Self {
+        Self(Table::New { keys, members })
+    }
+
+    /// The user with this number.
+    pub(super) fn member(&self, user: usize) -> &Member {
+        const NOBODY: &Member = &Member { email: None, level: 0 };
+        match &self.0 {
+            Table::Plain(member) => member,
+            Table::New { members, .. } | Table::Old(Old { members, .. }) => members.get(user).unwrap_or(NOBODY),
+        }
+    }
+}
+
+/// Without the keys.
+impl fmt::Debug for ShadowsocksUsers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = match &self.0 {
+            Table::Plain(_) => 1,
+            Table::New { members, .. } | Table::Old(Old { members, .. }) => members.len(),
+        };
+        write!(f, "ShadowsocksUsers({count})")
+    }
+}
+
+/// Tells of wrong clocks, which would else show as silence on both sides; but not more than once a minute, since whoever
+/// recorded an opening could make it be told as often as he likes.
+#[derive(Debug, Default)]
+pub(super) struct Skewed {
+    told: AtomicU64,
+}
+
+const PAUSE: u64 = 60;
+
+impl Skewed {
+    pub(super) fn tell(&self, common: &Common, error: &WireError) {
+        let WireError::Clock { off } = error else { return };
+        let now = clock::seconds();
+        let told = self.told.load(Ordering::Relaxed);
+        if now.saturating_sub(told) >= PAUSE
+            && self.told.compare_exchange(told, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            tracing::warn!(
+                inbound = %common.tag,
+                off,
+                "a user was refused because the two clocks differ by more than 30 seconds: set both right (NTP), or else \
+                 somebody replays what he recorded"
+            );
+        }
+    }
+}
