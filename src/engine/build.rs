@@ -84,7 +84,7 @@ pub(super) struct Made {
 /// # Errors
 /// [`BuildError`] names the first part that cannot run.
 pub(super) fn build(config: &Config, before: Option<Before<'_>>) -> Result<Built, BuildError> {
-    let crypto = Crypto::default();
+    let crypto = before.map_or_else(Crypto::default, |before| before.snapshot.crypto.renewed());
     let exits = exits(config, before, &crypto)?;
     let (groups, watched) = groups(config, before, &exits)?;
     let router = Router::compile(config.strategy, config.rules.iter().map(|rule| (rule.name.as_str(), &rule.when)))?;
@@ -98,8 +98,10 @@ pub(super) fn build(config: &Config, before: Option<Before<'_>>) -> Result<Built
         groups,
         resolver: Resolver::new(config.dns.as_ref()).map_err(BuildError::Hosts)?,
         levels: Levels::new(&config.policy),
+        crypto,
     };
-    Ok(Built { snapshot, entries: entries(config, before, &crypto)?, watched })
+    let entries = entries(config, before, &snapshot.crypto)?;
+    Ok(Built { snapshot, entries, watched })
 }
 
 fn responders(exits: &[Exit]) -> Box<[OutboundId]> {

@@ -15,6 +15,7 @@ use crate::model::policy::{LevelPolicy, Policy};
 use crate::net::Limits;
 use crate::outbound::Outbound;
 use crate::route::Router;
+use crate::tls::Crypto;
 
 /// One moment of the house.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub(super) struct Snapshot {
     pub(super) resolver: Resolver,
     /// Idle limits by user level.
     pub(super) levels: Levels,
+    /// What its TLS parts share.
+    pub(super) crypto: Crypto,
 }
 
 /// What the engine knows of a rule beside its conditions.

@@ -1,12 +1,13 @@
 //! What all TLS parts of a process share.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::{RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 
 use super::error::TlsError;
 use super::options::Common;
+use super::reality::replay::Replays;
 use crate::model::tls::TlsVersion;
 
 /// The provider of the cryptography, and the system's roots once somebody asks for them: reading those costs
@@ -15,11 +16,12 @@ use crate::model::tls::TlsVersion;
 pub struct Crypto {
     provider: Arc<CryptoProvider>,
     roots: Arc<OnceLock<Arc<RootCertStore>>>,
+    replays: Arc<Mutex<Replays>>,
 }
 
 impl Default for Crypto {
     fn default() -> Self {
-        Self { provider: Arc::new(aws_lc_rs::default_provider()), roots: Arc::default() }
+        Self { provider: Arc::new(aws_lc_rs::default_provider()), roots: Arc::default(), replays: Arc::default() }
     }
 }
 
@@ -28,6 +30,17 @@ impl Crypto {
     #[must_use]
     pub fn provider(&self) -> &Arc<CryptoProvider> {
         &self.provider
+    }
+
+    /// For a new configuration of the same process: the system's roots are read anew, what was let in stays known.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        Self { roots: Arc::default(), ..self.clone() }
+    }
+
+    /// Hellos that REALITY servers have let in.
+    pub(super) fn replays(&self) -> Arc<Mutex<Replays>> {
+        Arc::clone(&self.replays)
     }
 
     /// The system's roots; where there are none (small containers), Mozilla's as built in.

@@ -17,6 +17,7 @@ mod matrix;
 mod peers;
 mod probing;
 mod promises;
+mod reality;
 mod reload;
 mod remembering;
 mod responder;

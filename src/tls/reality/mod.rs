@@ -3,6 +3,7 @@
 //! A client proves in its hello that it knows the server; the server proves in its certificate that it knew the client. To
 //! anybody else the server is the site itself, since it hands everything through.
 
+pub(super) mod replay;
 mod server;
 mod token;
 

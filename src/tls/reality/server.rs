@@ -10,6 +10,7 @@ use rustls::crypto::CryptoProvider;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use zeroize::Zeroizing;
 
 use self::answer::Answer;
 use self::certificate::Identity;
@@ -37,7 +38,6 @@ mod class;
 mod options;
 mod probe;
 mod refusal;
-mod replay;
 mod reply;
 mod rules;
 mod site;
@@ -67,8 +67,6 @@ struct Inner {
 /// The stream of somebody who was let in.
 pub type RealityStream<S> = Framed<S, Sealer, Opener>;
 
-/// Useless records in a row that are borne, as the reference server does until it knows better.
-const PATIENCE: usize = 32;
 /// Most that is read at a time while a hello is put together.
 const PIECE: usize = 4 * 1024;
 /// Longest first answer of a site that is put together: records of full length for each of the messages we look at.
@@ -82,7 +80,7 @@ impl RealityServer {
     pub fn new(crypto: &Crypto, options: &RealityServerOptions) -> Result<Self, TlsError> {
         let identity = Identity::new(options.mldsa65_seed.as_ref().map(|seed| seed.as_slice()));
         let inner = Inner {
-            rules: Rules::new(options)?,
+            rules: Rules::new(options, crypto.replays())?,
             site: options.site.clone(),
             identity: identity.map_err(|_| TlsError::Key { what: "mldsa65Seed" })?,
             upload: options.upload,
@@ -185,8 +183,9 @@ impl Inner {
                 log.log(label, hello.random, secret);
             }
         };
-        let private = zeroize::Zeroizing::new(rand::random());
-        let (bytes, waiting) = reply(&hello, &admitted, answer, &self.identity, &private, PATIENCE, log)?;
+        let private = Zeroizing::new(rand::random());
+        let patience = self.tails.patience(&admitted.name);
+        let (bytes, waiting) = reply(&hello, &admitted, answer, &self.identity, &private, patience, log)?;
         Ok(Reply { bytes, waiting, admitted, class: Class::of(hello.alpn) })
     }
 

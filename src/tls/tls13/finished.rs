@@ -15,7 +15,7 @@ use crate::wire::{Handshake, Seal, Step, WireError};
 pub struct Waiting {
     key: RecordKey,
     expected: Vec<u8>,
-    /// Useless records that are borne; the opener has the same patience.
+    /// Useless records that are borne.
     patience: usize,
     useless: usize,
     ready: Option<Ready>,
@@ -44,7 +44,7 @@ impl Waiting {
     ) -> Result<Self, Unspecified> {
         let owed = Owed::default();
         let sealer = Sealer::new(server, owed.clone())?;
-        let opener = Opener::new(client, owed, patience)?;
+        let opener = Opener::new(client, owed)?;
         Ok(Self {
             key: secrets.client.key()?,
             expected: finished(&secrets.client.finished_key()?, hashed),

@@ -25,7 +25,7 @@ pub use finished::Waiting;
 pub use hello::{ClientHello, SESSION_ID};
 pub use messages::{certificate, certificate_verify, encrypted_extensions, finished};
 pub use opener::Opener;
-pub use record::{APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER, RecordKey, TAG, header};
+pub use record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER, RecordKey, TAG, header};
 pub use schedule::{HandshakeSecrets, Transcript};
 pub use sealer::Sealer;
 pub use template::ServerHello;

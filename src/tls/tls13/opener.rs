@@ -14,21 +14,21 @@ pub struct Opener {
     owed: Owed,
     /// Records in a row that carried nothing.
     useless: usize,
-    patience: usize,
 }
 
+/// As many as OpenSSL bears.
+const PATIENCE: usize = 32;
 const USER_CANCELED: u8 = 90;
 const CLOSE_NOTIFY: u8 = 0;
 
 impl Opener {
-    /// `patience` is how many records in a row may carry nothing.
-    pub(super) fn new(secret: TrafficSecret, owed: Owed, patience: usize) -> Result<Self, Unspecified> {
-        Ok(Self { key: secret.key()?, secret, owed, useless: 0, patience })
+    pub(super) fn new(secret: TrafficSecret, owed: Owed) -> Result<Self, Unspecified> {
+        Ok(Self { key: secret.key()?, secret, owed, useless: 0 })
     }
 
     fn nothing(&mut self, used: usize) -> Result<Opened, WireError> {
         self.useless += 1;
-        if self.useless > self.patience {
+        if self.useless > PATIENCE {
             return Err(WireError::Malformed { what: "run of empty TLS records" });
         }
         Ok(Opened::Plain { used, at: 0..0 })

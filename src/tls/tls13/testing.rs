@@ -10,7 +10,7 @@ use super::template::ServerHello;
 /// The halves of the side that writes with `own` and reads with `peer`.
 pub fn halves(own: TrafficSecret, peer: TrafficSecret) -> (Sealer, Opener) {
     let owed = Owed::default();
-    (Sealer::new(own, owed.clone()).unwrap(), Opener::new(peer, owed, 32).unwrap())
+    (Sealer::new(own, owed.clone()).unwrap(), Opener::new(peer, owed).unwrap())
 }
 
 /// The suite and the share of a ServerHello.

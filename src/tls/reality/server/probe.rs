@@ -1,4 +1,4 @@
-//! One handshake with the site, to see what comes behind it.
+//! Handshakes with the site, to see what comes behind them and what is borne before their end.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use rustls::{ClientConfig, ClientConnection, ProtocolVersion};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 
-use super::super::super::tls13::{APPLICATION_DATA, HEADER, header};
+use super::super::super::tls13::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HEADER, header};
 use super::super::super::verify::Verifier;
 use super::class::Class;
 use super::site::{Ends, Site};
@@ -28,7 +28,7 @@ const MOST: usize = 64 * 1024;
 ///
 /// # Errors
 /// If there was none.
-pub(super) async fn probe(
+pub(super) async fn tail(
     name: &str,
     class: Class,
     site: &Site,
@@ -41,6 +41,7 @@ pub(super) async fn probe(
     let Some(mut connection) = shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))? else {
         return Ok(Box::default());
     };
+    send(&mut io, &mut connection).await?;
     let (quiet, seen) = ((begun.elapsed() * 4).clamp(QUIET.0, QUIET.1), raw.len());
     while raw.len() < MOST {
         raw.reserve(4096);
@@ -52,6 +53,51 @@ pub(super) async fn probe(
     connection.send_close_notify();
     let _ = timeout(LIMIT, send(&mut io, &mut connection)).await;
     Ok(lengths(&raw, seen))
+}
+
+/// How many useless records the site bears before a client's Finished. They are sent in three portions, as the reference
+/// server does it.
+///
+/// # Errors
+/// If there was no handshake.
+pub(super) async fn patience(name: &str, site: &Site, provider: &Arc<CryptoProvider>) -> io::Result<usize> {
+    let mut io = site.dial(Ends::none(), LIMIT).await?;
+    let mut raw = BytesMut::new();
+    let connection = connection(name, Class::Http2, provider)?;
+    // Its own Finished stays with it.
+    let shaken = timeout(LIMIT, shake(&mut io, &mut raw, connection)).await;
+    if shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?.is_none() {
+        return Ok(FEW[2]);
+    }
+    let mut sent = 0;
+    for bears in FEW {
+        let more = bears.max(2) - sent;
+        sent += more;
+        if io.write_all(&USELESS.repeat(more)).await.is_err() || complains(&mut io).await {
+            return Ok(bears);
+        }
+    }
+    Ok(usize::MAX)
+}
+
+/// Numbers of useless records that are in use; the first is tried with two.
+const FEW: [usize; 3] = [1, 16, 32];
+const USELESS: [u8; 6] = [CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1];
+/// How long a complaint may take.
+const COMPLAINT: Duration = Duration::from_secs(1);
+
+/// Whether the site ends the connection, or says so in the clear. What it sends by itself is none.
+async fn complains(io: &mut BoxStream) -> bool {
+    let complaint = async {
+        let mut scrap = [0; 4096];
+        loop {
+            match io.read(&mut scrap).await {
+                Ok(1..) if scrap[0] != ALERT => {}
+                _ => return,
+            }
+        }
+    };
+    timeout(COMPLAINT, complaint).await.is_ok()
 }
 
 fn connection(name: &str, class: Class, provider: &Arc<CryptoProvider>) -> io::Result<ClientConnection> {
@@ -76,18 +122,18 @@ fn connection(name: &str, class: Class, provider: &Arc<CryptoProvider>) -> io::R
     ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)
 }
 
-/// Runs the handshake; gives nothing if that was none of TLS 1.3. `raw` gets all bytes that the site said.
+/// Runs the handshake up to the client's last words, which are not sent yet; gives nothing if that was none of TLS 1.3. `raw` gets all bytes that the site said.
 async fn shake(
     io: &mut BoxStream,
     raw: &mut BytesMut,
     mut connection: ClientConnection,
 ) -> io::Result<Option<ClientConnection>> {
     loop {
-        send(io, &mut connection).await?;
         if !connection.is_handshaking() {
             let tls13 = connection.protocol_version() == Some(ProtocolVersion::TLSv1_3);
             return Ok(tls13.then_some(connection));
         }
+        send(io, &mut connection).await?;
         let before = raw.len();
         raw.reserve(4096);
         if io.read_buf(raw).await? == 0 || raw.len() > MOST {

@@ -1,7 +1,7 @@
 //! Who is let in.
 
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_lc_rs::agreement::{PrivateKey, X25519};
@@ -9,10 +9,10 @@ use subtle::{Choice, ConstantTimeEq};
 
 use super::super::super::error::TlsError;
 use super::super::super::tls13::{ClientHello, SESSION_ID};
+use super::super::replay::Replays;
 use super::super::token::{AuthKey, SEALED, Token, auth_key};
 use super::options::RealityServerOptions;
 use super::refusal::Refusal;
-use super::replay::Replays;
 
 /// The conditions.
 pub(super) struct Rules {
@@ -22,7 +22,7 @@ pub(super) struct Rules {
     oldest: [u8; 3],
     newest: Option<[u8; 3]>,
     max_diff: Duration,
-    replays: Mutex<Replays>,
+    replays: Arc<Mutex<Replays>>,
 }
 
 /// Somebody who met them.
@@ -34,7 +34,7 @@ pub(super) struct Admitted {
 }
 
 impl Rules {
-    pub(super) fn new(options: &RealityServerOptions) -> Result<Self, TlsError> {
+    pub(super) fn new(options: &RealityServerOptions, replays: Arc<Mutex<Replays>>) -> Result<Self, TlsError> {
         let key = PrivateKey::from_private_key(&X25519, &options.private_key[..]);
         Ok(Self {
             key: key.map_err(|_| TlsError::Key { what: "privateKey" })?,
@@ -43,7 +43,7 @@ impl Rules {
             oldest: options.oldest,
             newest: options.newest,
             max_diff: options.max_diff,
-            replays: Mutex::default(),
+            replays,
         })
     }
 
@@ -69,7 +69,7 @@ impl Rules {
             return Err(Refusal::ShortId);
         }
         // Last, so that only those who would be let in are remembered. A poisoned lock has seen nothing bad.
-        let mut replays = self.replays.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut replays = self.replays.lock().unwrap_or_else(PoisonError::into_inner);
         if !replays.is_new(hello.random) {
             return Err(Refusal::Replay);
         }

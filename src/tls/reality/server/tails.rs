@@ -8,7 +8,7 @@ use rustls::crypto::CryptoProvider;
 use tokio::sync::OnceCell;
 
 use super::class::Class;
-use super::probe::probe;
+use super::probe::{patience, tail};
 use super::site::Site;
 
 /// Lengths of records, with their headers.
@@ -17,9 +17,18 @@ pub(super) type Lengths = Box<[usize]>;
 /// Those by name and class. A name that could not be asked for is asked for again by the next visitor.
 #[derive(Debug)]
 pub(super) struct Tails {
-    by_name: HashMap<Box<str>, [OnceCell<Lengths>; Class::ALL.len()]>,
+    by_name: HashMap<Box<str>, Learnt>,
     begun: AtomicBool,
 }
+
+#[derive(Debug, Default)]
+struct Learnt {
+    tails: [OnceCell<Lengths>; Class::ALL.len()],
+    patience: OnceCell<usize>,
+}
+
+/// Useless records that are borne until it is known what the site bears, as the reference server does.
+const PATIENCE: usize = 32;
 
 impl Tails {
     pub(super) fn new(names: &[Box<str>]) -> Self {
@@ -41,12 +50,21 @@ impl Tails {
         for class in Class::ALL {
             self.of(name, class, site, provider).await;
         }
+        if let Some(learnt) = self.by_name.get(name) {
+            // Where it could not be learnt the usual stays.
+            let _ = learnt.patience.get_or_try_init(|| patience(name, site, provider)).await;
+        }
+    }
+
+    /// How many useless records the site bears before a client's Finished.
+    pub(super) fn patience(&self, name: &str) -> usize {
+        self.by_name.get(name).and_then(|learnt| learnt.patience.get()).copied().unwrap_or(PATIENCE)
     }
 
     /// The lengths, which are asked for if they are not known. Without an answer there are none.
     pub(super) async fn of(&self, name: &str, class: Class, site: &Site, provider: &Arc<CryptoProvider>) -> Lengths {
-        let Some(cells) = self.by_name.get(name) else { return Box::default() };
-        let asked = cells[class as usize].get_or_try_init(|| probe(name, class, site, provider)).await;
+        let Some(learnt) = self.by_name.get(name) else { return Box::default() };
+        let asked = learnt.tails[class as usize].get_or_try_init(|| tail(name, class, site, provider)).await;
         match asked {
             Ok(lengths) => lengths.clone(),
             Err(error) => {

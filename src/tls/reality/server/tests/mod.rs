@@ -165,10 +165,10 @@ fn records_have_the_sites_lengths_or_the_site_is_seen() {
     let visitor = Visitor::new(&offer());
     let hello = ClientHello::read(&visitor.hello).unwrap();
     let flight = |seed: Option<&[u8]>, lengths: &[usize]| {
-        let admitted = Rules::new(&options(nowhere())).unwrap().judge(&hello, now()).unwrap();
+        let admitted = Rules::new(&options(nowhere()), Arc::default()).unwrap().judge(&hello, now()).unwrap();
         let site = Answer::read(&site_says(lengths)).unwrap();
         let identity = Identity::new(seed).unwrap();
-        reply(&hello, &admitted, site, &identity, &[5; 32], PATIENCE, |_| {}).map(|(bytes, _)| bytes)
+        reply(&hello, &admitted, site, &identity, &[5; 32], 32, |_| {}).map(|(bytes, _)| bytes)
     };
     let long = [40, 4500, 300, 74, 255, 239];
     for seed in [None, Some(&[3; 32][..])] {
@@ -209,7 +209,8 @@ fn site_says(lengths: &[usize]) -> Vec<u8> {
 
 #[test]
 fn every_condition_counts() {
-    let rules = Rules::new(&RealityServerOptions { newest: Some([26, 9, 0]), ..options(nowhere()) }).unwrap();
+    let rules =
+        Rules::new(&RealityServerOptions { newest: Some([26, 9, 0]), ..options(nowhere()) }, Arc::default()).unwrap();
     let judge = |offer: &Offer<'_>| {
         let visitor = Visitor::new(offer);
         rules.judge(&ClientHello::read(&visitor.hello).unwrap(), now()).map(|admitted| admitted.name).err()
@@ -237,7 +238,8 @@ fn every_condition_counts() {
     for (n, (offer, wanted)) in cases.iter().enumerate() {
         assert_eq!(judge(offer), *wanted, "case {n}");
     }
-    let careless = Rules::new(&RealityServerOptions { max_diff: Duration::ZERO, ..options(nowhere()) }).unwrap();
+    let careless =
+        Rules::new(&RealityServerOptions { max_diff: Duration::ZERO, ..options(nowhere()) }, Arc::default()).unwrap();
     let visitor = Visitor::new(&token(|token| token.time = 0));
     assert!(careless.judge(&ClientHello::read(&visitor.hello).unwrap(), now()).is_ok());
 }
@@ -245,7 +247,7 @@ fn every_condition_counts() {
 /// No change of a good hello is let in, and the hello itself only once.
 #[test]
 fn a_hello_is_good_as_it_is_and_once() {
-    let rules = Rules::new(&options(nowhere())).unwrap();
+    let rules = Rules::new(&options(nowhere()), Arc::default()).unwrap();
     let visitor = Visitor::new(&offer());
     let judge = |hello: &[u8]| ClientHello::read(hello).ok().map(|hello| rules.judge(&hello, now()).err());
     for at in 0..visitor.hello.len() {

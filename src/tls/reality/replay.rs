@@ -1,13 +1,14 @@
 //! Hellos that were let in before.
 //!
 //! The reference server has no such memory. Whoever recorded a hello and sends it again cannot go on without the client's
-//! key; but how our server then gives up need not be how the site does, and so it sees the site instead.
+//! key; but how our server then gives up need not be how the site does, and so it sees the site instead. All servers of a
+//! process share the memory, across reloads too.
 
 use std::collections::HashSet;
 
 /// The random bytes of the last hellos, in two generations: when the younger is full the older is forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Replays {
+pub struct Replays {
     young: HashSet<[u8; 16]>,
     old: HashSet<[u8; 16]>,
 }
@@ -17,7 +18,7 @@ const GENERATION: usize = 32 * 1024;
 
 impl Replays {
     /// Whether a hello was not seen yet; from now on it was.
-    pub(super) fn is_new(&mut self, random: &[u8; 32]) -> bool {
+    pub fn is_new(&mut self, random: &[u8; 32]) -> bool {
         let mut short = [0; 16];
         short.copy_from_slice(&random[16..]);
         if self.old.contains(&short) || !self.young.insert(short) {
