@@ -14,6 +14,7 @@ use super::sniffing::{Sniffer, Sniffing};
 use super::sockopt::Tproxy;
 use stream::{Part, refuse, skip};
 
+mod hello;
 mod stream;
 mod vless;
 
@@ -149,6 +150,7 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
                 parts.push(refuse("sendThrough with anything but an address"));
             }
             parts.extend(stream::parts(&outbound.stream));
+            parts.extend(hello::parts(&outbound.stream));
         }
     }
     if outbound.mux.enabled {

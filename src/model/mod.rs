@@ -1,6 +1,7 @@
 //! The one internal model. Data only: both frontends end here, the runtime begins here.
 
 pub mod balancer;
+pub mod browser;
 pub mod built;
 pub mod carrier;
 pub mod check;

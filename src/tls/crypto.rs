@@ -57,6 +57,12 @@ impl Crypto {
         }))
     }
 
+    /// With these in place of the system's roots.
+    #[cfg(test)]
+    pub(super) fn trusting(roots: RootCertStore) -> Self {
+        Self { roots: Arc::new(Arc::new(roots).into()), ..Self::default() }
+    }
+
     /// The provider cut to what the options name.
     pub(super) fn narrowed(&self, options: &Common) -> Arc<CryptoProvider> {
         let suites = suites(&self.provider.cipher_suites, &options.cipher_suites);

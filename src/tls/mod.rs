@@ -6,6 +6,7 @@
 mod client;
 mod crypto;
 mod error;
+mod fingerprint;
 mod keylog;
 mod material;
 mod options;
@@ -25,6 +26,6 @@ pub use client::Client;
 pub use crypto::Crypto;
 pub use error::TlsError;
 pub use options::{ClientOptions, Common, Inner, Pem, ServerOptions};
-pub use reality::{RealityServer, RealityServerOptions};
+pub use reality::{RealityClient, RealityClientOptions, RealityServer, RealityServerOptions};
 pub use server::Server;
 pub use stream::TlsStream;

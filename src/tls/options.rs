@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::model::browser::Browser;
 use crate::model::tls::TlsVersion;
 
 /// What both sides have.
@@ -41,6 +42,8 @@ pub struct ClientOptions {
     pub verify_names: Vec<String>,
     /// Further roots.
     pub roots: Vec<Pem>,
+    /// Whose hello is sent. A browser's follows none of the versions, suites and groups above, and resumes nothing.
+    pub browser: Browser,
     /// The client's own chain and key, for servers that ask.
     pub identity: Option<(Pem, Pem)>,
     /// Trust `roots` alone.

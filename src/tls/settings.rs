@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use super::error::TlsError;
 use super::options::{ClientOptions, Common, Inner, Pem, ServerOptions};
+use crate::model::browser::Browser;
 use crate::model::tls::{CertUsage, Certificate, Tls};
 
 /// How often Xray reads certificate files again.
 const REFRESH: Duration = Duration::from_secs(3600);
 
 impl ClientOptions {
-    /// What a client is asked for. The fingerprint changes nothing yet: every hello is rustls' own.
+    /// What a client is asked for.
     ///
     /// # Errors
     /// [`TlsError::NotBuilt`] names what nobody can do yet.
@@ -21,8 +22,14 @@ impl ClientOptions {
         }
         let verify = |certificate: &&Certificate| certificate.usage == CertUsage::Verify;
         let own = |certificate: &&Certificate| certificate.usage == CertUsage::Encipherment;
+        let (browser, _) = tls.fingerprint.browser();
+        let mut common = common(tls, inner)?;
+        if browser != Browser::Own {
+            common.alpn = browsers_alpn(&tls.alpn.0, inner);
+        }
         Ok(Self {
-            common: common(tls, inner)?,
+            common,
+            browser,
             server_name: Some(tls.server_name.clone()).filter(|name| !name.is_empty()),
             pins: tls.pinned_peer_cert_sha256.0.clone(),
             verify_names: names(&tls.verify_peer_cert_by_name)?,
@@ -88,6 +95,12 @@ fn alpn(listed: &[String], inner: Inner) -> Vec<String> {
     names
 }
 
+/// A browser offers what it always offers, but for what only speaks HTTP/1.1, or is told to pass for that.
+pub(super) fn browsers_alpn(listed: &[String], inner: Inner) -> Vec<String> {
+    let told = matches!(inner, Inner::Opaque | Inner::Vision) && listed == [HTTP1];
+    if told || inner == Inner::Http1 { vec![HTTP1.to_owned()] } else { vec![HTTP2.to_owned(), HTTP1.to_owned()] }
+}
+
 const HTTP1: &str = "http/1.1";
 const HTTP2: &str = "h2";
 
@@ -126,7 +139,8 @@ mod tests {
     fn an_empty_record_is_xrays_default() {
         let options = ClientOptions::of(&Tls::default(), Inner::Opaque).unwrap();
         let alpn = vec!["h2".to_owned(), "http/1.1".to_owned()];
-        let expected = ClientOptions { common: Common { alpn, ..Common::default() }, ..ClientOptions::default() };
+        let common = Common { alpn, ..Common::default() };
+        let expected = ClientOptions { common, browser: Browser::Chrome, ..ClientOptions::default() };
         assert_eq!(options, expected);
         let server = ServerOptions::of(&Tls::default(), Inner::Http1).unwrap();
         assert_eq!(server.common.alpn, ["http/1.1"]);

@@ -8,16 +8,14 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::disguise;
 use super::error::TransportError;
 use super::grpc;
-use super::httpupgrade;
 use super::lines::Lines;
 use super::settings;
 use super::ws;
 use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxFuture, BoxStream, DialError, Services, Stage};
-use crate::model::carrier::RawKind;
+use crate::model::reality::Reality;
 use crate::model::stream as model;
 use crate::net::{Families, SocketOptions, tcp};
 use crate::tls;
@@ -36,14 +34,13 @@ pub struct Dialer {
 enum Security {
     None,
     Tls(tls::Client),
+    Reality(tls::RealityClient),
 }
 
 /// What the bytes look like on the way.
 #[derive(Debug, Clone)]
 enum Carrier {
     Raw,
-    Disguise(Arc<disguise::Client>),
-    HttpUpgrade(Arc<httpupgrade::Client>),
     Ws(Arc<ws::Client>),
     Grpc(Arc<grpc::Client>),
 }
@@ -62,14 +59,13 @@ impl Dialer {
         let security = match &stream.security {
             model::Security::None => Security::None,
             model::Security::Tls(set) => Security::Tls(tls::Client::new(crypto, &tls::ClientOptions::of(set, inner)?)?),
-            model::Security::Reality(_) => return Err(TransportError::NotBuilt { what: "security reality" }),
+            model::Security::Reality(set) => {
+                let Reality::Client(set) = &**set else { return Err(TransportError::Target) };
+                Security::Reality(tls::RealityClient::new(crypto, &tls::RealityClientOptions::of(set, inner)?)?)
+            }
             model::Security::Xtls(_) => return Err(TransportError::NotBuilt { what: "security xtls" }),
         };
         let carrier = match &stream.carrier {
-            model::Carrier::Raw(raw) if raw.header.r#type == RawKind::Http => {
-                Carrier::Disguise(Arc::new(disguise::Client::new(&raw.header)))
-            }
-            model::Carrier::HttpUpgrade(set) => Carrier::HttpUpgrade(Arc::new(httpupgrade::Client::new(stream, set))),
             model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Client::new(stream, ws))),
             model::Carrier::Grpc(set) => Carrier::Grpc(Arc::new(grpc::Client::new(set, &stream.security)?)),
             _ => Carrier::Raw,
@@ -143,20 +139,23 @@ impl Dialer {
     /// that is open already.
     async fn carry(&self, bare: &dyn Lines, to: &Target, blame: Blame) -> Result<BoxStream, DialError> {
         let secured = Secured { dialer: self, bare, to, blame };
-        let failed = |error| DialError::new(Stage::Carry, blame, error);
         match &self.carrier {
             Carrier::Raw => secured.line().await,
-            Carrier::Disguise(disguise) => Ok(disguise.open(secured.line().await?)),
-            Carrier::HttpUpgrade(http) => http.open(secured.line().await?, &to.host).await.map_err(failed),
-            Carrier::Ws(ws) => ws.open(secured.line().await?, &to.host).await.map_err(failed),
+            Carrier::Ws(ws) => {
+                let opened = ws.open(secured.line().await?, &to.host).await;
+                opened.map_err(|error| DialError::new(Stage::Carry, blame, error))
+            }
             Carrier::Grpc(client) => client.open(&secured, to, blame).await,
         }
     }
 
     /// Puts the security around a connection.
     async fn secure(&self, io: BoxStream, host: &Host, blame: Blame) -> Result<BoxStream, DialError> {
-        let Security::Tls(client) = &self.security else { return Ok(io) };
-        let shaken = timeout(LIMIT, client.connect(io, host)).await;
+        let shaken = match &self.security {
+            Security::None => return Ok(io),
+            Security::Tls(client) => timeout(LIMIT, client.connect(io, host)).await,
+            Security::Reality(client) => timeout(LIMIT, client.connect(io, host)).await,
+        };
         let stream = shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         Ok(Box::new(stream.map_err(|error| DialError::new(Stage::Secure, blame, error))?))
     }

@@ -23,6 +23,9 @@ pub enum TransportError {
         /// Which, in the words of a configuration.
         what: &'static str,
     },
+    /// A REALITY client whose settings are those of a server.
+    #[error("realitySettings of an outbound have no \"target\"")]
+    Target,
     /// The TLS settings.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),

@@ -1,6 +1,6 @@
 //! Which parts of a stream can run.
 
-use crate::model::reality::Reality;
+use crate::model::carrier::RawKind;
 use crate::model::sockopt::{AddressPort, FastOpen, SockOpt};
 use crate::model::stream::{Carrier, Security, Stream};
 use crate::model::tls::{CertUsage, Tls};
@@ -22,17 +22,15 @@ pub(super) fn skip(what: impl Into<String>) -> Part {
 pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     let mut parts = vec![];
     match &stream.carrier {
-        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) => {}
+        Carrier::Raw(raw) if raw.header.r#type == RawKind::Http => parts.push(refuse("the HTTP header of network tcp")),
+        Carrier::Raw(raw) if raw.accept_proxy_protocol => parts.push(refuse("acceptProxyProtocol")),
+        Carrier::Ws(ws) if ws.accept_proxy_protocol => parts.push(refuse("acceptProxyProtocol")),
+        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::Grpc(_) => {}
         other => parts.push(refuse(format!("the network {}", other.word(Dialect::Json)))),
     }
     match &stream.security {
-        Security::None => {}
+        Security::None | Security::Reality(_) => {}
         Security::Tls(tls) => parts.extend(tls_parts(tls)),
-        Security::Reality(reality) => {
-            if matches!(**reality, Reality::Client(_)) {
-                parts.push(refuse("the security reality"));
-            }
-        }
         Security::Xtls(_) => parts.push(refuse("the security xtls")),
     }
     if !stream.mask.tcp.is_empty() || !stream.mask.udp.is_empty() {
@@ -54,9 +52,6 @@ fn tls_parts(tls: &Tls) -> Vec<Part> {
     if from_mitm(&tls.server_name) || tls.alpn.0.iter().any(|alpn| from_mitm(alpn)) {
         parts.push(refuse("fromMitm"));
     }
-    if !tls.fingerprint.0.is_empty() && tls.fingerprint.0 != "unsafe" {
-        parts.push(skip(format!("the fingerprint {} (the ClientHello is rustls' own)", tls.fingerprint.0)));
-    }
     if tls.certificates.iter().any(|c| !c.ocsp_stapling.is_zero()) {
         parts.push(skip("ocspStapling (its time only says how often the files are read anew)"));
     }
@@ -65,6 +60,9 @@ fn tls_parts(tls: &Tls) -> Vec<Part> {
 
 pub(super) fn socket_parts(sockopt: &SockOpt) -> Vec<Part> {
     let mut parts = vec![];
+    if sockopt.accept_proxy_protocol {
+        parts.push(refuse("acceptProxyProtocol"));
+    }
     if sockopt.address_port_strategy != AddressPort::None {
         parts.push(refuse("addressPortStrategy"));
     }

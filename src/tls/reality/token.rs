@@ -33,6 +33,19 @@ pub(super) fn auth_key(own: &PrivateKey, peer: &[u8], random: &[u8; 32]) -> Resu
 }
 
 impl Token {
+    /// Seals it for the session id of a hello. `blank` is the whole message with zeros in its place.
+    pub(super) fn seal(&self, key: &AuthKey, random: &[u8; 32], blank: &[u8]) -> Result<[u8; SEALED], Unspecified> {
+        let [x, y, z] = self.version;
+        let mut sealed = [0; SEALED];
+        let (plain, tag) = sealed.split_at_mut(SEALED / 2);
+        plain[..4].copy_from_slice(&[x, y, z, 0]);
+        plain[4..8].copy_from_slice(&self.time.to_be_bytes());
+        plain[8..].copy_from_slice(&self.short_id);
+        let made = cipher(key)?.seal_in_place_separate_tag(nonce(random), Aad::from(blank), plain)?;
+        tag.copy_from_slice(made.as_ref());
+        Ok(sealed)
+    }
+
     /// Opens the session id of a hello. `blank` is the whole message with zeros in its place.
     pub(super) fn open(key: &AuthKey, random: &[u8; 32], blank: &[u8], mut sealed: [u8; SEALED]) -> Option<Self> {
         let cipher = cipher(key).ok()?;
@@ -55,17 +68,9 @@ fn nonce(random: &[u8; 32]) -> Nonce {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use crate::model::keys::hex;
-
-    /// A client's half, for tests of the server.
-    pub(crate) fn seal(key: &AuthKey, random: &[u8; 32], blank: &[u8], token: &Token) -> [u8; SEALED] {
-        let [x, y, z] = token.version;
-        let mut sealed = [&[x, y, z, 0][..], &token.time.to_be_bytes(), &token.short_id].concat();
-        cipher(key).unwrap().seal_in_place_append_tag(nonce(random), Aad::from(blank), &mut sealed).unwrap();
-        sealed.try_into().unwrap()
-    }
 
     fn array<const N: usize>(text: &str) -> [u8; N] {
         hex(text).unwrap().try_into().unwrap()
@@ -88,7 +93,7 @@ pub(super) mod tests {
             short_id: [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef],
         };
         assert_eq!(Token::open(&key, &random, &blank, sealed), Some(token));
-        assert_eq!(seal(&key, &random, &blank, &token), sealed);
+        assert_eq!(token.seal(&key, &random, &blank).unwrap(), sealed);
         let mut other = blank;
         other[10] ^= 1;
         assert_eq!(Token::open(&key, &random, &other, sealed), None);

@@ -11,7 +11,6 @@ use super::super::super::super::tls13::testing::{halves, server_hello};
 use super::super::super::super::tls13::{
     HANDSHAKE, HEADER, HandshakeSecrets, Opener, SESSION_ID, Sealer, Transcript, finished, header,
 };
-use super::super::super::token::tests::seal;
 use super::super::super::token::{AuthKey, Token, auth_key};
 
 /// Somebody who dials.
@@ -84,7 +83,7 @@ impl Visitor {
         let [.., a, b, c] = body.len().to_be_bytes();
         let mut hello = [&[1, a, b, c][..], &body].concat();
         let auth = auth_key(&own, &offer.server_key, &random).unwrap();
-        let sealed = seal(&auth, &random, &hello, &offer.token);
+        let sealed = offer.token.seal(&auth, &random, &hello).unwrap();
         hello[SESSION_ID..SESSION_ID + 32].copy_from_slice(&sealed);
         Self { own, quantum, auth, hello }
     }
