@@ -90,7 +90,7 @@ pub(super) fn only_users_differ(old: &Inbound, new: &Inbound) -> bool {
     let asks = |inbound: &Inbound| match &inbound.kind {
         InboundKind::Socks(socks) => socks.logins().is_some(),
         InboundKind::Http(http) => !http.accounts.is_empty(),
-        InboundKind::Shadowsocks(_) | InboundKind::Trojan(_) | InboundKind::Vless(_) => true,
+        InboundKind::Shadowsocks(_) | InboundKind::Trojan(_) | InboundKind::Vless(_) | InboundKind::Vmess(_) => true,
         _ => false,
     };
     asks(old) && asks(new) && without_users(old) == without_users(new)
@@ -108,6 +108,7 @@ fn without_users(inbound: &Inbound) -> Inbound {
         }
         InboundKind::Trojan(trojan) => trojan.clients.clear(),
         InboundKind::Vless(vless) => vless.clients.clear(),
+        InboundKind::Vmess(vmess) => vmess.clients.clear(),
         _ => {}
     }
     bare

@@ -4,6 +4,7 @@ mod fallback;
 mod shadowsocks;
 mod trojan;
 mod vless;
+mod vmess;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -40,6 +41,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
         InboundKind::Shadowsocks(ss) => (Kind::Shadowsocks(shadowsocks::shadowsocks(ss)?), ss.network),
         InboundKind::Trojan(written) => (Kind::Trojan(trojan::trojan(written)?), Networks::TCP),
         InboundKind::Vless(written) => (Kind::Vless(vless::vless(written)?), Networks::TCP),
+        InboundKind::Vmess(written) => (Kind::Vmess(vmess::vmess(written)), Networks::TCP),
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
         other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
     };

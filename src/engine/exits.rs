@@ -1,8 +1,12 @@
 //! From the outbounds of a config to those that run.
 
+mod mux;
 mod shadowsocks;
 mod trojan;
 mod vless;
+mod vmess;
+
+use std::sync::Arc;
 
 use crate::addr::OutboundId;
 use crate::model::fields::DomainStrategy;
@@ -11,7 +15,7 @@ use crate::model::protocol::{Answer as WrittenAnswer, Freedom as WrittenFreedom,
 use crate::model::server::Server as WrittenServer;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
-    Answer, Blackhole, Freedom, Http, Lookup, Loopback, Outbound, Redirect, Responder, SendThrough, Server, Socks,
+    Answer, Blackhole, Freedom, Http, Lookup, Loopback, Mux, Outbound, Redirect, Responder, SendThrough, Server, Socks,
     Source, Version, Way,
 };
 use crate::shape::Dialect;
@@ -31,9 +35,15 @@ impl Maker<'_> {
     /// # Errors
     /// A sentence on what cannot run yet.
     pub(super) fn exit(&self, written: &Written) -> Result<Outbound, String> {
-        if written.mux.enabled {
-            return Err("mux is not built yet".into());
-        }
+        let alone = self.alone(written)?;
+        Ok(match mux::sharing(written) {
+            Some(sharing) => Outbound::Mux(Mux::new(Arc::new(alone), sharing)),
+            None => alone,
+        })
+    }
+
+    /// Makes an outbound that takes a connection for each flow.
+    fn alone(&self, written: &Written) -> Result<Outbound, String> {
         Ok(match &written.kind {
             OutboundKind::Freedom(freedom) => Outbound::Freedom(direct(freedom, written, self.behind(written))?),
             OutboundKind::Blackhole(hole) => Outbound::Blackhole(Blackhole::new(match hole.response.r#type {
@@ -61,6 +71,7 @@ impl Maker<'_> {
             }
             OutboundKind::Trojan(served) => Outbound::Trojan(trojan::trojan(self.way(written, Inner::Opaque)?, served)),
             OutboundKind::Vless(served) => Outbound::Vless(vless::vless(self.way(written, Inner::Opaque)?, served)?),
+            OutboundKind::Vmess(served) => Outbound::Vmess(vmess::vmess(self.way(written, Inner::Opaque)?, served)),
             other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
         })
     }

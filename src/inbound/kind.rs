@@ -14,6 +14,7 @@ use super::socks::Socks;
 use super::trojan::Trojan;
 use super::visit::{Accepted, Common, Fault, Visitor};
 use super::vless::Vless;
+use super::vmess::Vmess;
 use crate::addr::Network;
 use crate::flow::Sink;
 use crate::net::{Client, Session};
@@ -36,6 +37,8 @@ pub enum Kind {
     Trojan(Trojan),
     /// VLESS.
     Vless(Vless),
+    /// VMess.
+    Vmess(Vmess),
 }
 
 impl Kind {
@@ -63,6 +66,7 @@ impl Kind {
             Self::Socks(kind) => kind.accept(common, visitor, arrival.io, held).await,
             Self::Trojan(kind) => kind.accept(common, visitor, arrival).await,
             Self::Vless(kind) => kind.accept(common, visitor, arrival).await,
+            Self::Vmess(kind) => kind.accept(common, visitor, arrival).await,
         }
     }
 
@@ -76,6 +80,7 @@ impl Kind {
             (Self::Socks(own), Self::Socks(other)) => own.take_users(other),
             (Self::Trojan(own), Self::Trojan(other)) => own.take_users(other),
             (Self::Vless(own), Self::Vless(other)) => own.take_users(other),
+            (Self::Vmess(own), Self::Vmess(other)) => own.take_users(other),
             _ => false,
         }
     }
@@ -99,7 +104,7 @@ impl Kind {
                 Ok(Accepted::Packets(flow, Box::new(door)))
             }
             Self::Shadowsocks(kind) => kind.packets(common, visitor, session),
-            Self::Http(_) | Self::Mixed(_) | Self::Socks(_) | Self::Trojan(_) | Self::Vless(_) => {
+            Self::Http(_) | Self::Mixed(_) | Self::Socks(_) | Self::Trojan(_) | Self::Vless(_) | Self::Vmess(_) => {
                 Err(Fault::NotServed("datagrams"))
             }
         }

@@ -26,6 +26,7 @@ mod unix;
 mod users;
 mod visit;
 mod vless;
+mod vmess;
 
 pub use association::Relay;
 pub use dokodemo::Dokodemo;
@@ -45,3 +46,4 @@ pub use unix::UnixPlace;
 pub use users::{Member, Users};
 pub use visit::{Accepted, Common, Fault, Visitor};
 pub use vless::{Vless, VlessUser};
+pub use vmess::Vmess;

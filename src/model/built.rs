@@ -85,6 +85,7 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
             }
         }
         InboundKind::Trojan(trojan) => parts.extend(vless::fallbacks(&trojan.fallbacks)),
+        InboundKind::Vmess(_) => {}
         InboundKind::Vless(vless) => parts.extend(vless::server(vless)),
         other => parts.push(refuse(format!("the protocol {}", other.word(Dialect::Json)))),
     }
@@ -140,7 +141,8 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
                 OutboundKind::Http(_)
                 | OutboundKind::Shadowsocks(_)
                 | OutboundKind::Socks(_)
-                | OutboundKind::Trojan(_) => {}
+                | OutboundKind::Trojan(_)
+                | OutboundKind::Vmess(_) => {}
                 OutboundKind::Vless(served) => {
                     parts.extend(served.servers.iter().flat_map(|server| vless::client(&server.account)));
                 }
@@ -152,9 +154,6 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
             parts.extend(stream::parts(&outbound.stream));
             parts.extend(hello::parts(&outbound.stream));
         }
-    }
-    if outbound.mux.enabled {
-        parts.push(refuse("mux"));
     }
     parts
 }

@@ -6,13 +6,16 @@ use super::blackhole::Blackhole;
 use super::freedom::Freedom;
 use super::http::Http;
 use super::loopback::Loopback;
+use super::mux::Mux;
+use super::pool::Beneath;
 use super::responder::Responder;
 use super::shadowsocks::Shadowsocks;
 use super::socks::Socks;
 use super::trojan::Trojan;
 use super::vless::Vless;
+use super::vmess::Vmess;
 use crate::addr::Network;
-use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services, Stage};
+use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage};
 
 /// A way out.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub enum Outbound {
     Http(Http),
     /// Back to the rules.
     Loopback(Loopback),
+    /// Over connections that many flows share.
+    Mux(Mux),
     /// Speed tests are answered here.
     Responder(Responder),
     /// Through a Shadowsocks server.
@@ -35,6 +40,8 @@ pub enum Outbound {
     Trojan(Trojan),
     /// Through a VLESS server.
     Vless(Vless),
+    /// Through a VMess server.
+    Vmess(Vmess),
 }
 
 impl Outbound {
@@ -50,11 +57,13 @@ impl Outbound {
             // Boxed where a handshake makes the future large: the direct way should not carry that along.
             Self::Http(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Loopback(kind) => kind.connect(cx, flow, first).await,
+            Self::Mux(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Responder(kind) => kind.connect(flow, first).await,
             Self::Shadowsocks(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Socks(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Trojan(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Vless(kind) => Box::pin(kind.connect(cx, flow, first)).await,
+            Self::Vmess(kind) => Box::pin(kind.connect(cx, flow, first)).await,
         }
     }
 
@@ -68,10 +77,12 @@ impl Outbound {
             Self::Freedom(kind) => kind.associate(cx, flow).await,
             Self::Http(_) | Self::Responder(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
             Self::Loopback(kind) => kind.associate(&**cx, flow).await,
+            Self::Mux(kind) => Box::pin(kind.associate(cx, flow)).await,
             Self::Shadowsocks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Socks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Trojan(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Vless(kind) => Box::pin(kind.associate(&**cx, flow)).await,
+            Self::Vmess(kind) => Box::pin(kind.associate(cx, flow)).await,
         }
     }
 
@@ -81,7 +92,13 @@ impl Outbound {
     pub fn waits_for_target(&self) -> bool {
         match self {
             Self::Freedom(_) | Self::Http(_) | Self::Loopback(_) | Self::Socks(_) => true,
-            Self::Blackhole(_) | Self::Responder(_) | Self::Shadowsocks(_) | Self::Trojan(_) | Self::Vless(_) => false,
+            Self::Mux(kind) => kind.waits_for_target(),
+            Self::Blackhole(_)
+            | Self::Responder(_)
+            | Self::Shadowsocks(_)
+            | Self::Trojan(_)
+            | Self::Vless(_)
+            | Self::Vmess(_) => false,
         }
     }
 
@@ -94,10 +111,40 @@ impl Outbound {
             | Self::Loopback(_)
             | Self::Shadowsocks(_)
             | Self::Trojan(_)
-            | Self::Vless(_) => true,
+            | Self::Vless(_)
+            | Self::Vmess(_) => true,
+            Self::Mux(kind) => kind.carries(network),
             Self::Http(_) | Self::Responder(_) => network != Network::Udp,
             Self::Socks(kind) => network != Network::Udp || kind.carries_datagrams(),
         }
+    }
+}
+
+/// Sessions may run over any of them.
+impl Beneath for Outbound {
+    fn stream<'a>(
+        &'a self,
+        cx: &'a dyn Services,
+        flow: &'a Flow,
+        first: &'a [u8],
+    ) -> BoxFuture<'a, Result<BoxStream, DialError>> {
+        Box::pin(self.connect(cx, flow, first))
+    }
+
+    fn packets<'a>(
+        &'a self,
+        cx: &'a Arc<dyn Services>,
+        flow: &'a Flow,
+    ) -> BoxFuture<'a, Result<BoxPackets, DialError>> {
+        Box::pin(self.associate(cx, flow))
+    }
+
+    fn takes(&self, network: Network) -> bool {
+        self.carries(network)
+    }
+
+    fn waits(&self) -> bool {
+        self.waits_for_target()
     }
 }
 

@@ -3,20 +3,26 @@
 //! An outbound gets a flow and gives a stream or an association. What it needs of the house (names, another outbound) it is
 //! given for the call; who chose it, and why, it does not know.
 
+mod addressing;
 mod allowance;
 mod blackhole;
 mod freedom;
 mod http;
 mod kind;
+mod lanes;
 mod lookup;
 mod loopback;
+mod mux;
 mod names;
+mod pool;
 mod responder;
 mod rotation;
 mod shadowsocks;
+mod silence;
 mod socks;
 mod trojan;
 mod vless;
+mod vmess;
 mod way;
 
 #[cfg(test)]
@@ -28,10 +34,13 @@ pub use http::Http;
 pub use kind::Outbound;
 pub use lookup::{Lookup, Source};
 pub use loopback::{Loopback, Ring};
+pub use mux::{Datagrams, Mux, Port443, Sharing};
+pub use pool::Beneath;
 pub use responder::Responder;
 pub use rotation::Rotation;
 pub use shadowsocks::{Shadowsocks, ShadowsocksKey, ShadowsocksServer};
 pub use socks::{Server, Socks, Version};
 pub use trojan::{Trojan, TrojanServer};
 pub use vless::{Vless, VlessServer};
+pub use vmess::{Vmess, VmessServer};
 pub use way::Way;

@@ -16,4 +16,5 @@ pub mod sniff;
 pub mod socks;
 pub mod trojan;
 pub mod vless;
+pub mod vmess;
 pub mod websocket;

@@ -12,13 +12,14 @@ use crate::proto::mux::{GlobalId, write_keep, write_new};
 
 /// One association of many over a connection. Each datagram carries its address (full cone); where the peer names none, the
 /// target is meant with which the session began.
-#[derive(Debug)]
 pub struct SessionPackets {
     seat: Seat,
     target: Target,
     /// The peer does not know of it yet.
     opening: bool,
     global: Option<GlobalId>,
+    /// Called when a datagram names its peer.
+    notice: Option<Box<dyn Fn() + Send>>,
 }
 
 /// Most payload of one datagram: what Xray's buffers hold.
@@ -28,13 +29,25 @@ impl SessionPackets {
     /// One that the peer began with this target.
     #[must_use]
     pub fn accepted(seat: Seat, target: Target) -> Self {
-        Self { seat, target, opening: false, global: None }
+        Self::of(seat, target, false, None)
+    }
+
+    fn of(mut seat: Seat, target: Target, opening: bool, global: Option<GlobalId>) -> Self {
+        // An association ends in order whenever it ends.
+        seat.clean = true;
+        Self { seat, target, opening, global, notice: None }
     }
 
     /// One of ours; it begins with the first datagram.
     #[must_use]
     pub fn opening(seat: Seat, target: Target, global: Option<GlobalId>) -> Self {
-        Self { seat, target, opening: true, global }
+        Self::of(seat, target, true, global)
+    }
+
+    /// The same; `notice` is called when the peer first names the address of a datagram.
+    #[must_use]
+    pub fn noticing(self, notice: impl Fn() + Send + 'static) -> Self {
+        Self { notice: Some(Box::new(notice)), ..self }
     }
 }
 
@@ -46,6 +59,11 @@ impl Packets for SessionPackets {
             return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         };
         if let Some(peer) = session.inbox.datagram(buf) {
+            if peer.is_some()
+                && let Some(notice) = self.notice.take()
+            {
+                notice();
+            }
             return Poll::Ready(Ok(peer.unwrap_or_else(|| self.target.clone())));
         }
         if session.over.is_some() {
@@ -88,9 +106,8 @@ impl Packets for SessionPackets {
     }
 }
 
-impl Drop for SessionPackets {
-    fn drop(&mut self) {
-        // An association ends in order whenever it ends.
-        self.seat.clean = true;
+impl std::fmt::Debug for SessionPackets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionPackets").field("target", &self.target).finish_non_exhaustive()
     }
 }
