@@ -1,24 +1,33 @@
 //! The way of a visitor: what the dialer put around the bytes, taken off again.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use tokio::time::timeout;
 
 use super::arrival::{Arrival, Arrivals, Hello};
+use super::disguise;
 use super::error::{AcceptError, TransportError};
 use super::grpc;
+use super::httpupgrade;
 use super::settings;
 use super::ws;
-use crate::flow::{Stage, Stream};
+use crate::flow::{BoxStream, Stage, Stream};
+use crate::model::carrier::RawKind;
 use crate::model::reality::Reality;
 use crate::model::stream as model;
+use crate::net::{Bounds, boxed, drive};
+use crate::proto::haproxy::ReadHeader;
 use crate::tls;
 
 /// Makes plain streams of accepted connections, all in the same manner.
 #[derive(Debug, Clone)]
 pub struct Acceptor {
+    /// Connections begin with a PROXY header.
+    proxied: bool,
     security: Security,
     carrier: Carrier,
 }
@@ -35,6 +44,8 @@ enum Security {
 #[derive(Debug, Clone)]
 enum Carrier {
     Raw,
+    Disguise(Arc<disguise::Server>),
+    HttpUpgrade(Arc<httpupgrade::Server>),
     Ws(Arc<ws::Server>),
     Grpc(grpc::Server),
 }
@@ -57,17 +68,21 @@ impl Acceptor {
             model::Security::Xtls(_) => return Err(TransportError::NotBuilt { what: "security xtls" }),
         };
         let carrier = match &stream.carrier {
+            model::Carrier::Raw(raw) if raw.header.r#type == RawKind::Http => {
+                Carrier::Disguise(Arc::new(disguise::Server::new(&raw.header)))
+            }
+            model::Carrier::HttpUpgrade(set) => Carrier::HttpUpgrade(Arc::new(httpupgrade::Server::new(stream, set))),
             model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Server::new(stream, ws))),
             model::Carrier::Grpc(set) => Carrier::Grpc(grpc::Server::new(set, &stream.sockopt)),
             _ => Carrier::Raw,
         };
-        Ok(Self { security, carrier })
+        Ok(Self { proxied: settings::proxied(stream), security, carrier })
     }
 
     /// Bare connections.
     #[must_use]
     pub fn raw() -> Self {
-        Self { security: Security::None, carrier: Carrier::Raw }
+        Self { proxied: false, security: Security::None, carrier: Carrier::Raw }
     }
 
     /// The same with TLS around them.
@@ -88,8 +103,28 @@ impl Acceptor {
     /// # Errors
     /// [`AcceptError`] at its stage.
     pub async fn accept<S: Stream + 'static>(&self, io: S, limit: Duration) -> Result<Arrivals, AcceptError> {
+        if self.proxied {
+            return Box::pin(self.behind_header(Box::new(io), limit)).await;
+        }
+        self.take_off(io, None, limit).await
+    }
+
+    /// The same behind a PROXY header, without which nobody is served.
+    async fn behind_header(&self, mut io: BoxStream, limit: Duration) -> Result<Arrivals, AcceptError> {
+        let mut held = BytesMut::new();
+        let read = drive(&mut io, &mut held, &mut ReadHeader, Bounds::within(limit)).await;
+        let source = read.map_err(|error| AcceptError { stage: Stage::Carry, source: error.into() })?;
+        self.take_off(boxed(io, held), source, limit).await
+    }
+
+    async fn take_off<S: Stream + 'static>(
+        &self,
+        io: S,
+        source: Option<SocketAddr>,
+        limit: Duration,
+    ) -> Result<Arrivals, AcceptError> {
         let secured = match &self.security {
-            Security::None => Arrival { io: Box::new(io), hello: None, source: None },
+            Security::None => Arrival { io: Box::new(io), hello: None, source },
             Security::Tls(server) => {
                 // Boxed, because a handshake is large and the plain way should not carry its size along.
                 let shaken = timeout(limit, Box::pin(server.accept(io))).await;
@@ -100,24 +135,52 @@ impl Acceptor {
                     alpn: stream.alpn().map(Into::into),
                     tls13: stream.is_tls13(),
                 };
-                Arrival { io: Box::new(stream), hello: Some(Box::new(hello)), source: None }
+                Arrival { io: Box::new(stream), hello: Some(Box::new(hello)), source }
             }
             Security::Reality(server) => {
                 // Whoever is not let in may stay longer than the limit: it speaks with the borrowed site.
                 let shaken = Box::pin(server.accept(io, limit)).await;
                 let (stream, name) = shaken.map_err(|source| AcceptError { stage: Stage::Secure, source })?;
                 let hello = Hello { server_name: Some(name).filter(|name| !name.is_empty()), alpn: None, tls13: true };
-                Arrival { io: Box::new(stream), hello: Some(Box::new(hello)), source: None }
+                Arrival { io: Box::new(stream), hello: Some(Box::new(hello)), source }
             }
         };
-        match &self.carrier {
-            Carrier::Raw => Ok(Arrivals::One(secured)),
-            Carrier::Ws(ws) => {
-                let opened = Box::pin(ws.accept(secured.io, limit)).await;
-                let (io, source) = opened.map_err(|source| AcceptError { stage: Stage::Carry, source })?;
-                Ok(Arrivals::One(Arrival { io, source, ..secured }))
-            }
-            Carrier::Grpc(server) => Box::pin(server.accept(secured, limit)).await,
-        }
+        let opened = match &self.carrier {
+            Carrier::Raw => return Ok(Arrivals::One(secured)),
+            Carrier::Disguise(disguise) => Box::pin(disguise.accept(secured.io, limit)).await.map(|io| (io, None)),
+            Carrier::HttpUpgrade(http) => Box::pin(http.accept(secured.io, limit)).await,
+            Carrier::Grpc(server) => return Box::pin(server.accept(secured, limit)).await,
+            Carrier::Ws(ws) => Box::pin(ws.accept(secured.io, limit)).await,
+        };
+        let (io, forwarded) = opened.map_err(|source| AcceptError { stage: Stage::Carry, source })?;
+        Ok(Arrivals::One(Arrival { io, source: forwarded.or(source), ..secured }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+    use crate::model::sockopt::SockOpt;
+
+    #[tokio::test]
+    async fn a_proxy_header_says_who_comes_and_must_be_there() {
+        let sockopt = SockOpt { accept_proxy_protocol: true, ..SockOpt::default() };
+        let stream = model::Stream { sockopt, ..model::Stream::default() };
+        let acceptor = Acceptor::new(&stream, tls::Inner::Opaque, &tls::Crypto::default()).unwrap();
+        let (mut near, far) = duplex(256);
+        near.write_all(b"PROXY TCP4 192.0.2.1 192.0.2.2 56324 443\r\nhello").await.unwrap();
+        let Arrivals::One(mut arrival) = acceptor.accept(far, Duration::from_secs(60)).await.unwrap() else {
+            panic!("one stream was expected")
+        };
+        assert_eq!(arrival.source, Some("192.0.2.1:56324".parse().unwrap()));
+        let mut said = [0; 5];
+        arrival.io.read_exact(&mut said).await.unwrap();
+        assert_eq!(&said, b"hello");
+        let (mut near, far) = duplex(256);
+        near.write_all(b"\x05\x01\x00").await.unwrap();
+        assert!(acceptor.accept(far, Duration::from_secs(60)).await.is_err());
     }
 }

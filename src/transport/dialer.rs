@@ -8,13 +8,16 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::disguise;
 use super::error::TransportError;
 use super::grpc;
+use super::httpupgrade;
 use super::lines::Lines;
 use super::settings;
 use super::ws;
 use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxFuture, BoxStream, DialError, Services, Stage};
+use crate::model::carrier::RawKind;
 use crate::model::reality::Reality;
 use crate::model::stream as model;
 use crate::net::{Families, SocketOptions, tcp};
@@ -41,6 +44,8 @@ enum Security {
 #[derive(Debug, Clone)]
 enum Carrier {
     Raw,
+    Disguise(Arc<disguise::Client>),
+    HttpUpgrade(Arc<httpupgrade::Client>),
     Ws(Arc<ws::Client>),
     Grpc(Arc<grpc::Client>),
 }
@@ -66,6 +71,10 @@ impl Dialer {
             model::Security::Xtls(_) => return Err(TransportError::NotBuilt { what: "security xtls" }),
         };
         let carrier = match &stream.carrier {
+            model::Carrier::Raw(raw) if raw.header.r#type == RawKind::Http => {
+                Carrier::Disguise(Arc::new(disguise::Client::new(&raw.header)))
+            }
+            model::Carrier::HttpUpgrade(set) => Carrier::HttpUpgrade(Arc::new(httpupgrade::Client::new(stream, set))),
             model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Client::new(stream, ws))),
             model::Carrier::Grpc(set) => Carrier::Grpc(Arc::new(grpc::Client::new(set, &stream.security)?)),
             _ => Carrier::Raw,
@@ -139,12 +148,12 @@ impl Dialer {
     /// that is open already.
     async fn carry(&self, bare: &dyn Lines, to: &Target, blame: Blame) -> Result<BoxStream, DialError> {
         let secured = Secured { dialer: self, bare, to, blame };
+        let failed = |error| DialError::new(Stage::Carry, blame, error);
         match &self.carrier {
             Carrier::Raw => secured.line().await,
-            Carrier::Ws(ws) => {
-                let opened = ws.open(secured.line().await?, &to.host).await;
-                opened.map_err(|error| DialError::new(Stage::Carry, blame, error))
-            }
+            Carrier::Disguise(disguise) => Ok(disguise.open(secured.line().await?)),
+            Carrier::HttpUpgrade(http) => http.open(secured.line().await?, &to.host).await.map_err(failed),
+            Carrier::Ws(ws) => ws.open(secured.line().await?, &to.host).await.map_err(failed),
             Carrier::Grpc(client) => client.open(&secured, to, blame).await,
         }
     }

@@ -1,7 +1,6 @@
 //! What both ends read of the model's stream record.
 
 use super::error::TransportError;
-use crate::model::carrier::RawKind;
 use crate::model::sockopt::SockOpt;
 use crate::model::stream::{Carrier, Stream};
 use crate::net::Families;
@@ -10,15 +9,8 @@ use crate::tls::Inner;
 /// Refuses by name what nobody can do yet.
 pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
     let what = match &stream.carrier {
-        Carrier::Raw(raw) if raw.header.r#type == RawKind::Http => "the HTTP header of network tcp",
-        Carrier::Raw(raw) if raw.accept_proxy_protocol => "acceptProxyProtocol",
-        Carrier::Ws(ws) if ws.accept_proxy_protocol => "acceptProxyProtocol",
-        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::Grpc(_) if stream.sockopt.accept_proxy_protocol => {
-            "acceptProxyProtocol"
-        }
-        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::Grpc(_) if !stream.mask.tcp.is_empty() => "finalmask",
-        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::Grpc(_) => return Ok(()),
-        Carrier::HttpUpgrade(_) => "network httpupgrade",
+        _ if !stream.mask.tcp.is_empty() => "finalmask",
+        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) => return Ok(()),
         Carrier::Xhttp(_) => "network xhttp",
         Carrier::Kcp(_) => "network kcp",
         Carrier::Hysteria(_) => "network hysteria",
@@ -27,6 +19,17 @@ pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
         Carrier::DomainSocket(_) => "network domainsocket",
     };
     Err(TransportError::NotBuilt { what })
+}
+
+/// Whether connections begin with a PROXY header.
+pub(super) fn proxied(stream: &Stream) -> bool {
+    let own = match &stream.carrier {
+        Carrier::Raw(raw) => raw.accept_proxy_protocol,
+        Carrier::Ws(ws) => ws.accept_proxy_protocol,
+        Carrier::HttpUpgrade(set) => set.accept_proxy_protocol,
+        _ => false,
+    };
+    own || stream.sockopt.accept_proxy_protocol
 }
 
 /// What is spoken inside the security: of the carrier, or of what it carries.

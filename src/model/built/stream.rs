@@ -1,6 +1,5 @@
 //! Which parts of a stream can run.
 
-use crate::model::carrier::RawKind;
 use crate::model::sockopt::{AddressPort, FastOpen, SockOpt};
 use crate::model::stream::{Carrier, Security, Stream};
 use crate::model::tls::{CertUsage, Tls};
@@ -22,10 +21,7 @@ pub(super) fn skip(what: impl Into<String>) -> Part {
 pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     let mut parts = vec![];
     match &stream.carrier {
-        Carrier::Raw(raw) if raw.header.r#type == RawKind::Http => parts.push(refuse("the HTTP header of network tcp")),
-        Carrier::Raw(raw) if raw.accept_proxy_protocol => parts.push(refuse("acceptProxyProtocol")),
-        Carrier::Ws(ws) if ws.accept_proxy_protocol => parts.push(refuse("acceptProxyProtocol")),
-        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::Grpc(_) => {}
+        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) => {}
         other => parts.push(refuse(format!("the network {}", other.word(Dialect::Json)))),
     }
     match &stream.security {
@@ -60,9 +56,6 @@ fn tls_parts(tls: &Tls) -> Vec<Part> {
 
 pub(super) fn socket_parts(sockopt: &SockOpt) -> Vec<Part> {
     let mut parts = vec![];
-    if sockopt.accept_proxy_protocol {
-        parts.push(refuse("acceptProxyProtocol"));
-    }
     if sockopt.address_port_strategy != AddressPort::None {
         parts.push(refuse("addressPortStrategy"));
     }

@@ -7,8 +7,6 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
-use tokio::io::AsyncWriteExt;
-use tokio::time::timeout;
 
 use super::early::{PROTOCOL, decode};
 use super::stream::WsStream;
@@ -16,9 +14,10 @@ use crate::flow::BoxStream;
 use crate::model::carrier::WebSocket;
 use crate::model::stream::Stream;
 use crate::net::{Bounds, DriveError, boxed, drive};
-use crate::proto::http::{ReadRequest, RequestHead, Version};
+use crate::proto::http::{RequestHead, Version};
 use crate::proto::websocket::accept_key;
 use crate::transport::answers::Refusal;
+use crate::transport::door::{LIMIT, MAX_HEAD, ReadHead, dismiss, say};
 use crate::transport::forwarded::Trust;
 use crate::transport::request::Place;
 use crate::wire::WireError;
@@ -31,11 +30,6 @@ pub struct Server {
     heartbeat: Option<Duration>,
     trust: Trust,
 }
-
-/// Time for a request's head (Xray's).
-const LIMIT: Duration = Duration::from_secs(4);
-/// Most bytes of it: Xray's 8 KiB, and what Go's server adds to any limit.
-const MAX_HEAD: usize = 12 * 1024;
 
 impl Server {
     /// What an inbound's settings say.
@@ -57,7 +51,7 @@ impl Server {
         let mut held = BytesMut::new();
         let bounds = Bounds { limit: limit.min(LIMIT), cap: MAX_HEAD };
         loop {
-            let read = drive(&mut io, &mut held, &mut ReadRequest::default(), bounds).await;
+            let read = drive(&mut io, &mut held, &mut ReadHead::default(), bounds).await;
             let head = match read {
                 Ok(head) => head,
                 Err(error) => {
@@ -67,7 +61,7 @@ impl Server {
                         _ => None,
                     };
                     if let Some(refusal) = refusal {
-                        say(&mut io, &refusal.text(Version::Http11), bounds.limit).await?;
+                        dismiss(&mut io, refusal.text(Version::Http11).as_bytes(), bounds.limit).await;
                     }
                     return Err(error.into());
                 }
@@ -79,9 +73,11 @@ impl Server {
                     return Ok((boxed(ws, opening.early), opening.source));
                 }
                 Err(refusal) => {
-                    say(&mut io, &refusal.text(head.version), bounds.limit).await?;
-                    if !refusal.keeps() || !persists(&head) {
-                        let _ = timeout(bounds.limit, io.shutdown()).await;
+                    let answer = refusal.text(head.version);
+                    if refusal.keeps() && persists(&head) {
+                        say(&mut io, answer.as_bytes(), bounds.limit).await?;
+                    } else {
+                        dismiss(&mut io, answer.as_bytes(), bounds.limit).await;
                         return Err(WireError::Denied { what: "a request for something else" }.into());
                     }
                 }
@@ -138,12 +134,4 @@ fn persists(head: &RequestHead) -> bool {
         && !headers.lists("connection", "close")
         && !headers.has("transfer-encoding")
         && headers.first("content-length").is_none_or(|length| length == b"0")
-}
-
-async fn say(io: &mut BoxStream, text: &(impl AsRef<[u8]> + ?Sized), limit: Duration) -> io::Result<()> {
-    let said = async {
-        io.write_all(text.as_ref()).await?;
-        io.flush().await
-    };
-    timeout(limit, said).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }

@@ -1,6 +1,4 @@
-//! The PROXY header, by which a server behind us learns who the client is.
-//!
-//! Sent before the first byte of a connection, in text (version 1) or binary (version 2).
+//! The header of our own.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -26,14 +24,14 @@ pub fn header(form: Form, client: SocketAddr, server: SocketAddr) -> Vec<u8> {
 }
 
 /// First bytes of version 2, which no other protocol begins with.
-const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
+pub(super) const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// Version 2, and "on behalf of a client".
-const PROXIED: u8 = 0x21;
+pub(super) const PROXIED: u8 = 0x21;
 /// Version 2, and on nobody's behalf.
-const LOCAL: u8 = 0x20;
+pub(super) const LOCAL: u8 = 0x20;
 /// TCP over IPv4, TCP over IPv6.
-const STREAM_V4: u8 = 0x11;
-const STREAM_V6: u8 = 0x21;
+pub(super) const STREAM_V4: u8 = 0x11;
+pub(super) const STREAM_V6: u8 = 0x21;
 
 fn text(client: SocketAddr, server: SocketAddr) -> Vec<u8> {
     let (family, from, to) = match (client.ip(), server.ip()) {
