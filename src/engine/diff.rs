@@ -10,6 +10,7 @@ use crate::model::config::{Config, Dest, LinkedBalancer};
 use crate::model::inbound::{Inbound, InboundKind};
 use crate::model::protocol::{SsIn, SsMethod};
 use crate::model::routing::When;
+use crate::model::user::VlessFlow;
 use crate::shape::{Dialect, Field, Plain};
 
 /// What a config that was applied changed. It prints as one line: `inbounds +a ~b -c, balancers ~pool (members +x)`.
@@ -107,7 +108,11 @@ fn without_users(inbound: &Inbound) -> Inbound {
             *ss = SsIn { method, level: ss.level, network: ss.network, ..SsIn::default() };
         }
         InboundKind::Trojan(trojan) => trojan.clients.clear(),
-        InboundKind::Vless(vless) => vless.clients.clear(),
+        InboundKind::Vless(vless) => {
+            // The listener's TLS must know of Vision, whoever of the users has it.
+            vless.flow = if vless.has_vision() { VlessFlow::Vision } else { VlessFlow::None };
+            vless.clients.clear();
+        }
         InboundKind::Vmess(vmess) => vmess.clients.clear(),
         _ => {}
     }

@@ -29,7 +29,11 @@ use crate::transport::Acceptor;
 /// # Errors
 /// A sentence on what cannot be used.
 pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Result<Inbound, String> {
-    let inner = if matches!(written.kind, InboundKind::Http(_)) { Inner::Http1 } else { Inner::Opaque };
+    let inner = match &written.kind {
+        InboundKind::Http(_) => Inner::Http1,
+        InboundKind::Vless(vless) if vless.has_vision() => Inner::Vision,
+        _ => Inner::Opaque,
+    };
     let acceptor = Acceptor::new(&written.stream, inner, crypto).map_err(|error| error.to_string())?;
     let (kind, networks) = match &written.kind {
         InboundKind::Socks(socks) => (Kind::Mixed(mixed(socks)?), Networks::TCP),

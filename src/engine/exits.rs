@@ -70,7 +70,10 @@ impl Maker<'_> {
                 Outbound::Http(Http::new(self.way(written, Inner::Http1)?, servers, headers))
             }
             OutboundKind::Trojan(served) => Outbound::Trojan(trojan::trojan(self.way(written, Inner::Opaque)?, served)),
-            OutboundKind::Vless(served) => Outbound::Vless(vless::vless(self.way(written, Inner::Opaque)?, served)?),
+            OutboundKind::Vless(served) => {
+                let inner = if vless::wants_vision(served) { Inner::Vision } else { Inner::Opaque };
+                Outbound::Vless(vless::vless(self.way(written, inner)?, served)?)
+            }
             OutboundKind::Vmess(served) => Outbound::Vmess(vmess::vmess(self.way(written, Inner::Opaque)?, served)),
             other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
         })

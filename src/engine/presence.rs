@@ -117,6 +117,10 @@ impl Stream for Attended<BoxStream> {
         self.inner.raw(half)
     }
 
+    fn may_go_plain(&self) -> bool {
+        self.inner.may_go_plain()
+    }
+
     fn go_plain(&mut self, half: Half) -> bool {
         self.inner.go_plain(half)
     }

@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
 use tokio::time::Instant;
 
 use super::fallback::Fallbacks;
 use super::users::{Member, Users};
 use super::visit::{Accepted, Common, Fault, Visitor, part};
-use crate::addr::{Network, Target};
-use crate::flow::{BoxStream, Flow};
+use crate::addr::{Host, Network, Target};
+use crate::flow::{BoxStream, Flow, Stream};
 use crate::net::{Bounds, Framed, Parceled, drive, look};
-use crate::proto::vless::{self, ANSWER, Command, Lengths, Request, Server, Wrapping, is_stranger};
+use crate::proto::vision::{Filter, Pad, Seed, Unpad};
+use crate::proto::vless::{self, ANSWER, Command, Id, Lengths, Request, Server, Wrapping, is_stranger};
 use crate::transport::Arrival;
 use crate::wire::{Preface, Unframed};
 
@@ -27,6 +30,8 @@ pub struct Vless {
 pub struct VlessUser {
     /// Label and level.
     pub member: Member,
+    /// Streams of this user are wrapped by Vision, with this padding.
+    pub vision: Option<Seed>,
 }
 
 impl Vless {
@@ -48,7 +53,7 @@ impl Vless {
         if let (Ok(None), Some(fallbacks)) = (&read, &self.fallbacks) {
             return Box::pin(fallbacks.serve(common, visitor, arrival.hello.as_deref(), io, held)).await;
         }
-        match read.and_then(|request| Granted::of(request.ok_or(Fault::Login)?)) {
+        match read.and_then(|request| Granted::of(request.ok_or(Fault::Login)?, &io, &held)) {
             Ok(granted) => Ok(granted.begin(common, visitor, io, held)),
             Err(fault) => {
                 part(&mut io).await;
@@ -79,7 +84,9 @@ impl Vless {
 /// A request that is granted.
 struct Granted {
     user: VlessUser,
-    route: u16,
+    id: Id,
+    /// By Vision, with this padding.
+    wrapped: Option<Seed>,
     service: Service,
 }
 
@@ -87,38 +94,83 @@ struct Granted {
 enum Service {
     Stream(Target),
     Datagrams(Target),
+    Mux,
 }
 
 impl Granted {
-    /// Judges what a user asks for.
-    fn of(request: Request<VlessUser>) -> Result<Self, Fault> {
-        let service = match (request.wrapping, request.command) {
-            (Wrapping::Unknown, _) => return Err(Fault::NotServed("a flow that nobody knows")),
-            (Wrapping::Vision, _) => return Err(Fault::NotServed("the flow xtls-rprx-vision for a user who has none")),
-            (Wrapping::Plain, Command::Mux) => return Err(Fault::NotServed("mux")),
-            (Wrapping::Plain, Command::Reverse) => return Err(Fault::NotServed("a reverse tunnel")),
-            (Wrapping::Plain, Command::Tcp(target)) => Service::Stream(target),
-            (Wrapping::Plain, Command::Udp(target)) => Service::Datagrams(target),
+    /// Judges what a user asks for. `held` is what came behind the header.
+    fn of(request: Request<VlessUser>, io: &BoxStream, held: &[u8]) -> Result<Self, Fault> {
+        let Request { user, id, wrapping, command } = request;
+        let wrapped = match wrapping {
+            Wrapping::Plain => None,
+            Wrapping::Vision => Some(vision(&user, io)?),
+            Wrapping::Unknown => return Err(Fault::NotServed("a flow that nobody knows")),
         };
-        Ok(Self { user: request.user, route: request.id.route(), service })
+        let bare = user.vision.is_some() && wrapped.is_none();
+        let service = match command {
+            Command::Tcp(_) if bare => return Err(BARE),
+            Command::Mux if bare && !is_xudp(held) => return Err(BARE),
+            Command::Udp(_) if wrapped.is_some() => {
+                return Err(Fault::NotServed("datagrams by themselves with the flow xtls-rprx-vision"));
+            }
+            Command::Reverse => return Err(Fault::NotServed("a reverse tunnel")),
+            Command::Tcp(target) => Service::Stream(target),
+            Command::Udp(target) => Service::Datagrams(target),
+            Command::Mux => Service::Mux,
+        };
+        Ok(Self { user, id, wrapped, service })
     }
 
     fn begin(self, common: &Common, visitor: &Visitor, io: BoxStream, held: BytesMut) -> Accepted {
+        let Self { user, id, wrapped, service } = self;
         let flow = |network, target| {
-            let flow = visitor.flow_of(common, network, target, &self.user.member);
-            Flow { vless_route: self.route, ..flow }
+            let flow = visitor.flow_of(common, network, target, &user.member);
+            Flow { vless_route: id.route(), ..flow }
         };
-        match self.service {
-            Service::Stream(target) => {
-                let io = Framed::new(io, held, Preface::new(ANSWER.to_vec()), Unframed);
-                Accepted::Stream(flow(Network::Tcp, target), Box::new(io))
-            }
+        match service {
+            Service::Stream(target) => Accepted::Stream(flow(Network::Tcp, target), answering(io, held, &id, wrapped)),
             Service::Datagrams(target) => {
                 let io = Parceled::new(io, held, Lengths::server(), target.clone());
                 Accepted::Packets(flow(Network::Udp, target), Box::new(io))
             }
+            Service::Mux => {
+                let nobody = Target::new(Host::Ip([0; 4].into()), 0);
+                let (flow, io) = (flow(Network::Tcp, nobody), answering(io, held, &id, wrapped));
+                // A user of Vision may not carry streams without it.
+                Accepted::Mux { flow, io, datagrams_only: user.vision.is_some() }
+            }
         }
     }
+}
+
+/// Streams that Vision should wrap must not travel without it: they would show what it hides.
+const BARE: Fault = Fault::NotServed("a stream without the flow xtls-rprx-vision, which the user is to have");
+
+/// The padding for a user who asks for Vision.
+fn vision(user: &VlessUser, io: &BoxStream) -> Result<Seed, Fault> {
+    let seed = user.vision.ok_or(Fault::NotServed("the flow xtls-rprx-vision for a user who has none"))?;
+    if io.may_go_plain() {
+        Ok(seed)
+    } else {
+        Err(Fault::NotServed("the flow xtls-rprx-vision in anything but TLS 1.3 or REALITY"))
+    }
+}
+
+/// Whether what comes behind a header is the one session of XUDP, as far as its first frame tells (bytes as Xray looks at
+/// them: the number of the session, and its network).
+fn is_xudp(first: &[u8]) -> bool {
+    matches!(first, [_, _, 0, 0, _, _, 2, ..])
+}
+
+/// The stream behind a header, with the answer in front of the first bytes that go back.
+fn answering(io: BoxStream, held: BytesMut, id: &Id, wrapped: Option<Seed>) -> BoxStream {
+    let Some(seed) = wrapped else {
+        return Box::new(Framed::new(io, held, Preface::new(ANSWER.to_vec()), Unframed));
+    };
+    let filter = Filter::default();
+    let rng = SmallRng::from_rng(&mut rand::rng());
+    let pad = Pad::new(ANSWER.to_vec(), *id.bytes(), filter.clone(), seed, rng);
+    Box::new(Framed::new(io, held, pad, Unpad::new(*id.bytes(), filter)))
 }
 
 #[cfg(test)]

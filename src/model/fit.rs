@@ -71,11 +71,12 @@ pub fn inbound(inbound: &Inbound) -> Vec<Problem> {
     if let InboundKind::Hysteria(_) = inbound.kind {
         out.hysteria(&inbound.stream);
     }
-    if let InboundKind::Vless(vless) = &inbound.kind {
-        let vision = vless.flow == VlessFlow::Vision || vless.clients.iter().any(|u| u.flow == VlessFlow::Vision);
-        if vision && vless.decryption.is_none() && !carries_vision(&inbound.stream) {
-            out.warn(Kind::Conflict, VISION);
-        }
+    if let InboundKind::Vless(vless) = &inbound.kind
+        && vless.has_vision()
+        && vless.decryption.is_none()
+        && !carries_vision(&inbound.stream)
+    {
+        out.warn(Kind::Conflict, VISION);
     }
     out.found
 }

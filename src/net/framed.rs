@@ -294,6 +294,10 @@ impl<S: Stream, C: Seal, O: Open> Stream for Framed<S, C, O> {
         if clear { self.io.raw(half) } else { None }
     }
 
+    fn may_go_plain(&self) -> bool {
+        self.open.may_leave() && self.seal.may_leave()
+    }
+
     fn go_plain(&mut self, half: Half) -> bool {
         let (may, next) = match half {
             Half::Read => (self.open.may_leave(), &mut self.reading),

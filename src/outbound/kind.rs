@@ -81,7 +81,7 @@ impl Outbound {
             Self::Shadowsocks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Socks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Trojan(kind) => Box::pin(kind.associate(&**cx, flow)).await,
-            Self::Vless(kind) => Box::pin(kind.associate(&**cx, flow)).await,
+            Self::Vless(kind) => Box::pin(kind.associate(cx, flow)).await,
             Self::Vmess(kind) => Box::pin(kind.associate(cx, flow)).await,
         }
     }

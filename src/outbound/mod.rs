@@ -41,6 +41,6 @@ pub use rotation::Rotation;
 pub use shadowsocks::{Shadowsocks, ShadowsocksKey, ShadowsocksServer};
 pub use socks::{Server, Socks, Version};
 pub use trojan::{Trojan, TrojanServer};
-pub use vless::{Vless, VlessServer};
+pub use vless::{Vision, Vless, VlessServer};
 pub use vmess::{Vmess, VmessServer};
 pub use way::Way;

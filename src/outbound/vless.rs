@@ -1,24 +1,53 @@
 //! Through a VLESS server.
 //!
-//! The header leaves with the first bytes, and no answer is waited for: a stream is ready as soon as the way is.
+//! The header leaves with the first bytes, and no answer is waited for: a stream is ready as soon as the way is. Datagrams
+//! go as XUDP with an address at each, so that anybody may answer; without Vision those for ports 53 and 443, where one
+//! target is all that is meant, go by the protocol's own command, as in Xray.
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use rand::rngs::SmallRng;
+use rand::{SeedableRng, random};
 
+use super::addressing::{Addressing, Targets, Taught};
+use super::lanes::{Lanes, Split};
 use super::rotation::Rotation;
 use super::way::{Way, begun};
 use crate::addr::Target;
-use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services};
+use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Stream};
 use crate::net::{Framed, Parceled};
+use crate::proto::mux::{GlobalId, Xudp, is_carrier};
+use crate::proto::vision::{Filter, Pad, Seed, Unpad};
 use crate::proto::vless::{Answered, Command, Id, Lengths, Wrapping, write_request};
 use crate::wire::{Preface, Unframed};
 
 /// A VLESS client.
 #[derive(Debug)]
-pub struct Vless {
+pub struct Vless(Arc<Client>);
+
+#[derive(Debug)]
+struct Client {
     way: Way,
     servers: Rotation<VlessServer>,
+    addressing: Addressing,
+    /// Under which ids of associations are made.
+    key: [u8; 32],
+    datagrams: Datagrams,
+}
+
+/// How datagrams leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Datagrams {
+    /// As XUDP, but for the ports where Xray does otherwise.
+    Plain,
+    /// As XUDP, wrapped by Vision.
+    Vision {
+        /// Those for port 443 too.
+        udp443: bool,
+    },
 }
 
 /// A server, and who we are there.
@@ -28,6 +57,17 @@ pub struct VlessServer {
     pub address: Target,
     /// Our id.
     pub id: Id,
+    /// Streams are wrapped by Vision.
+    pub vision: Option<Vision>,
+}
+
+/// How Vision is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vision {
+    /// The padding.
+    pub seed: Seed,
+    /// Datagrams for port 443 are let through. They are HTTP/3, which browsers do without when it does not work.
+    pub udp443: bool,
 }
 
 /// How long the header waits for the client's first bytes (Xray's wait).
@@ -37,34 +77,144 @@ impl Vless {
     /// Connections take turns over the servers.
     #[must_use]
     pub fn new(way: impl Into<Way>, servers: Vec<VlessServer>) -> Self {
-        Self { way: way.into(), servers: Rotation::new(servers) }
+        // Vision is a matter of the server; where they differ, datagrams leave as the strictest of them wants.
+        let visions = || servers.iter().filter_map(|server| server.vision);
+        let datagrams = match visions().next() {
+            None => Datagrams::Plain,
+            Some(_) => Datagrams::Vision { udp443: visions().all(|vision| vision.udp443) },
+        };
+        let (way, servers, addressing) = (way.into(), Rotation::new(servers), Addressing::default());
+        Self(Arc::new(Client { way, servers, addressing, key: random(), datagrams }))
     }
 
     pub(super) async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
-        let (io, server) = self.open(cx, flow).await?;
-        let header = server.header(Command::Tcp(flow.destination().clone()));
-        let framed = Framed::new(io, BytesMut::new(), Preface::new(header), Answered::new(Unframed)).within(HOLD);
-        begun(Box::new(framed), BytesMut::new(), flow, first).await
+        let (io, server) = self.0.open(cx, flow).await?;
+        let target = flow.destination();
+        let command = if is_carrier(target) { Command::Mux } else { Command::Tcp(target.clone()) };
+        begun(server.tunnel(io, &command)?, BytesMut::new(), flow, first).await
     }
 
-    pub(super) async fn associate(&self, cx: &dyn Services, flow: &Flow) -> Result<BoxPackets, DialError> {
-        let (io, server) = self.open(cx, flow).await?;
-        let target = flow.destination().clone();
-        let header = server.header(Command::Udp(target.clone()));
-        Ok(Box::new(Parceled::new(io, BytesMut::new(), Lengths::client(header), target)))
+    pub(super) async fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> Result<BoxPackets, DialError> {
+        let target = flow.destination();
+        if self.0.datagrams.rejects(target) {
+            return Err(DialError::us(Stage::Policy, io::Error::new(io::ErrorKind::PermissionDenied, UDP443)));
+        }
+        let targets = Targets::new(self.0.addressing.clone());
+        let ways = Ways { client: Arc::clone(&self.0), cx: Arc::clone(cx), flow: flow.clone(), targets };
+        Ok(Box::new(Lanes::begin(ways, target).await?))
     }
+}
 
+impl Client {
     /// A connection to the first server that can be reached.
     async fn open(&self, cx: &dyn Services, flow: &Flow) -> Result<(BoxStream, &VlessServer), DialError> {
         self.way.open_any(cx, flow, &self.servers, |server| &server.address).await
     }
+
+    /// Datagrams with their addresses.
+    async fn roaming(
+        &self,
+        cx: &dyn Services,
+        flow: &Flow,
+        target: Target,
+        id: Option<GlobalId>,
+    ) -> Result<BoxPackets, DialError> {
+        let (io, server) = self.open(cx, flow).await?;
+        let io = server.tunnel(io, &Command::Mux)?;
+        let parcel = Taught::new(Xudp::client(id), self.addressing.clone());
+        Ok(Box::new(Parceled::new(io, BytesMut::new(), parcel, target)))
+    }
+
+    /// By what an association is known again when its connection is another.
+    fn id(&self, flow: &Flow) -> Option<GlobalId> {
+        (flow.id > 0).then(|| GlobalId::new(&self.key, &format!("udp:{}#{}", flow.source, flow.id)))?
+    }
+
+    /// Datagrams of one target.
+    async fn fixed(&self, cx: &dyn Services, flow: &Flow, target: Target) -> Result<BoxPackets, DialError> {
+        let (io, server) = self.open(cx, flow).await?;
+        let header = server.header(&Command::Udp(target.clone()));
+        Ok(Box::new(Parceled::new(io, BytesMut::new(), Lengths::client(header), target)))
+    }
 }
 
+impl Datagrams {
+    fn rejects(self, target: &Target) -> bool {
+        self == Self::Vision { udp443: false } && target.port == 443
+    }
+}
+
+/// The ways of one association.
+struct Ways {
+    client: Arc<Client>,
+    cx: Arc<dyn Services>,
+    flow: Flow,
+    targets: Targets,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    /// By the protocol's own command.
+    Fixed(Target),
+    /// As XUDP, for this target alone.
+    Alone(Target),
+    /// As XUDP, with others.
+    Shared,
+}
+
+impl Split for Ways {
+    type Key = Kind;
+
+    fn key(&mut self, target: &Target) -> Option<Kind> {
+        let fixed = self.client.datagrams == Datagrams::Plain && matches!(target.port, 53 | 443);
+        Some(match target {
+            target if self.client.datagrams.rejects(target) => return None,
+            target if fixed => Kind::Fixed(target.clone()),
+            target if self.targets.shares(target) => Kind::Shared,
+            target => Kind::Alone(target.clone()),
+        })
+    }
+
+    fn open(&self, key: &Kind, target: &Target) -> BoxFuture<'static, Result<BoxPackets, DialError>> {
+        let (client, cx, flow) = (Arc::clone(&self.client), Arc::clone(&self.cx), self.flow.clone());
+        let (key, target) = (key.clone(), target.clone());
+        Box::pin(async move {
+            match key {
+                Kind::Fixed(target) => client.fixed(&*cx, &flow, target).await,
+                // Known again by its id, a second session would take the place of the first.
+                Kind::Alone(target) => client.roaming(&*cx, &flow, target, None).await,
+                Kind::Shared => client.roaming(&*cx, &flow, target, client.id(&flow)).await,
+            }
+        })
+    }
+}
+
+const UDP443: &str = "XTLS rejected UDP/443 traffic: the flow xtls-rprx-vision-udp443 would let it through";
+const BELOW: &str =
+    "XTLS only supports TLS and REALITY directly for now: flow `xtls-rprx-vision` needs TLS 1.3 below it";
+
 impl VlessServer {
-    fn header(&self, command: Command) -> Vec<u8> {
+    fn header(&self, command: &Command) -> Vec<u8> {
+        let wrapping = if self.vision.is_some() { Wrapping::Vision } else { Wrapping::Plain };
         let mut header = Vec::new();
-        write_request(&self.id, Wrapping::Plain, &command, &mut header);
+        write_request(&self.id, wrapping, command, &mut header);
         header
+    }
+
+    /// The stream behind the header of a request.
+    fn tunnel(&self, io: BoxStream, command: &Command) -> Result<BoxStream, DialError> {
+        let (header, nothing) = (self.header(command), BytesMut::new());
+        let Some(vision) = self.vision else {
+            return Ok(Box::new(Framed::new(io, nothing, Preface::new(header), Answered::new(Unframed)).within(HOLD)));
+        };
+        if !io.may_go_plain() {
+            return Err(DialError::us(Stage::Policy, io::Error::new(io::ErrorKind::Unsupported, BELOW)));
+        }
+        let filter = Filter::default();
+        let rng = SmallRng::from_rng(&mut rand::rng());
+        let pad = Pad::new(header, *self.id.bytes(), filter.clone(), vision.seed, rng);
+        let unpad = Answered::new(Unpad::new(*self.id.bytes(), filter));
+        Ok(Box::new(Framed::new(io, nothing, pad, unpad).within(HOLD)))
     }
 }
 

@@ -15,6 +15,7 @@ pub mod shadowsocks;
 pub mod sniff;
 pub mod socks;
 pub mod trojan;
+pub mod vision;
 pub mod vless;
 pub mod vmess;
 pub mod websocket;

@@ -152,6 +152,10 @@ impl<S: Stream> Stream for TlsStream<S> {
         if clear { self.tls.get_ref().0.io.raw(half) } else { None }
     }
 
+    fn may_go_plain(&self) -> bool {
+        self.is_tls13() && self.tls.get_ref().0.one_by_one()
+    }
+
     /// Refuses where rustls may have read too far, or has not written all yet.
     fn go_plain(&mut self, half: Half) -> bool {
         let (records, state) = self.tls.get_mut();

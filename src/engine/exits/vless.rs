@@ -2,7 +2,9 @@
 
 use crate::model::protocol::VlessAccount;
 use crate::model::server::Served;
-use crate::outbound::{Vless, VlessServer, Way};
+use crate::model::user::VlessFlow;
+use crate::outbound::{Vision, Vless, VlessServer, Way};
+use crate::proto::vision::SEED;
 use crate::proto::vless::Id;
 
 pub(super) fn vless(way: Way, written: &Served<VlessAccount>) -> Result<Vless, String> {
@@ -11,7 +13,20 @@ pub(super) fn vless(way: Way, written: &Served<VlessAccount>) -> Result<Vless, S
         if !account.encryption.is_none() {
             return Err("encryption other than none is not built yet".to_owned());
         }
-        Ok(VlessServer { address: server.target(), id: Id::new(*account.id.bytes()) })
+        let vision = is_vision(account.flow).then(|| Vision {
+            seed: account.testseed.first_chunk().copied().unwrap_or(SEED),
+            udp443: account.flow == VlessFlow::VisionUdp443,
+        });
+        Ok(VlessServer { address: server.target(), id: Id::new(*account.id.bytes()), vision })
     });
     Ok(Vless::new(way, servers.collect::<Result<_, _>>()?))
+}
+
+/// Whether the outbound asks for Vision, which TLS below it must know.
+pub(super) fn wants_vision(written: &Served<VlessAccount>) -> bool {
+    written.servers.iter().any(|server| is_vision(server.account.flow))
+}
+
+fn is_vision(flow: VlessFlow) -> bool {
+    matches!(flow, VlessFlow::Vision | VlessFlow::VisionUdp443)
 }

@@ -1,16 +1,25 @@
 #![allow(clippy::unwrap_used)]
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
 
 use super::*;
-use crate::flow::{recv, send};
+use crate::flow::{Half, recv, send};
 use crate::inbound::testing::{common, visitor};
-use crate::proto::vless::{Id, write_request};
+use crate::proto::vision::SEED;
+use crate::proto::vless::{Answered, write_request};
+use crate::wire::{Next, Open, Opened, Seal};
 
 const ID: [u8; 16] = [7; 16];
 
 fn server(email: &str) -> Vless {
-    Vless::new(vless::Users::new([(Id::new(ID).key(), VlessUser { member: Member::new(email, 3) })]), None)
+    Vless::new(
+        vless::Users::new([(Id::new(ID).key(), VlessUser { member: Member::new(email, 3), vision: None })]),
+        None,
+    )
 }
 
 fn header(wrapping: Wrapping, command: &Command) -> Vec<u8> {
@@ -85,13 +94,168 @@ async fn whoever_says_half_a_header_has_the_time_of_a_handshake() {
     assert!(begun.elapsed() < common().handshake + Duration::from_secs(1));
 }
 
+/// A stand-in for TLS 1.3: bytes are flipped on their way until a half goes plain.
+struct Veil(DuplexStream, [bool; 2]);
+
+impl AsyncRead for Veil {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.0).poll_read(cx, buf);
+        if !self.1[0] {
+            buf.filled_mut()[before..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Veil {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let bytes: Vec<u8> = buf.iter().map(|byte| if self.1[1] { *byte } else { !*byte }).collect();
+        Pin::new(&mut self.0).poll_write(cx, &bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+impl Stream for Veil {
+    fn may_go_plain(&self) -> bool {
+        true
+    }
+
+    fn go_plain(&mut self, half: Half) -> bool {
+        self.1[usize::from(half == Half::Write)] = true;
+        true
+    }
+}
+
+fn with_vision() -> Vless {
+    let user = VlessUser { member: Member::new("ann@x", 0), vision: Some(SEED) };
+    Vless::new(vless::Users::new([(Id::new(ID).key(), user)]), None)
+}
+
+/// What comes of a visitor who says this by way of a veil.
+async fn veiled(server: &Vless, said: &[u8]) -> (DuplexStream, Result<Accepted, Fault>) {
+    let (near, mut far) = duplex(1 << 16);
+    far.write_all(&said.iter().map(|byte| !byte).collect::<Vec<_>>()).await.unwrap();
+    let arrival = Arrival { io: Box::new(Veil(near, [false; 2])), hello: None, source: None };
+    let accepted = server.accept(&common(), &visitor(), arrival).await;
+    (far, accepted)
+}
+
+const HELLO: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
+const RECORD: &[u8] = &[0x17, 3, 3, 0, 2, 8, 9];
+
+/// As much of a server's hello of TLS 1.3 as Vision looks at.
+fn server_hello() -> Vec<u8> {
+    let front = [&[0x16, 3, 3, 0, 82, 2, 0, 0, 78, 3, 3][..], &[7; 32], &[32], &[9; 32], &[0x13, 1, 0, 0, 6]];
+    [&front.concat()[..], &[0, 0x2b, 0, 2, 3, 4]].concat()
+}
+
+/// Each half leaves the outer protection behind its first records, and what follows is on the wire as it is.
+#[tokio::test]
+async fn vision_leaves_the_outer_tls_on_both_halves() {
+    let mut id = ID;
+    id[6..8].copy_from_slice(&[1, 2]);
+    let filter = Filter::default();
+    let tcp = Command::Tcp("a.example:443".parse().unwrap());
+    let rng = SmallRng::seed_from_u64(1);
+    let mut pad = Pad::new(header(Wrapping::Vision, &tcp), id, filter.clone(), SEED, rng);
+    let mut out = BytesMut::new();
+    pad.seal(HELLO, &mut out);
+    let (mut far, accepted) = veiled(&with_vision(), &out).await;
+    let Ok(Accepted::Stream(_, mut io)) = accepted else { unreachable!() };
+    let mut room = vec![0; HELLO.len()];
+    io.read_exact(&mut room).await.unwrap();
+    assert_eq!(room, HELLO);
+
+    // The answer, opened by a client whose two halves share what they see.
+    let mut unpad = Answered::new(Unpad::new(id, filter));
+    let (hello, mut heard) = (server_hello(), vec![]);
+    let mut over = None;
+    for part in [&hello[..], RECORD] {
+        io.write_all(part).await.unwrap();
+        io.flush().await.unwrap();
+        // All of a block is there at once.
+        let mut held = vec![0; 4096];
+        let len = far.read(&mut held).await.unwrap();
+        held.truncate(len);
+        held.iter_mut().for_each(|byte| *byte = !*byte);
+        loop {
+            match unpad.open(&mut held).unwrap() {
+                Opened::Plain { used, at } => {
+                    heard.extend_from_slice(&held[at]);
+                    held.drain(..used);
+                }
+                Opened::Over { next, .. } => {
+                    over = Some(next);
+                    break;
+                }
+                _ => break,
+            }
+        }
+        assert!(held.is_empty());
+    }
+    assert_eq!((heard, over), ([&hello[..], RECORD].concat(), Some(Next::Direct)));
+    io.write_all(b"bare").await.unwrap();
+    let mut room = [0; 4];
+    far.read_exact(&mut room).await.unwrap();
+    assert_eq!(&room, b"bare");
+
+    // And the way up.
+    out.clear();
+    pad.seal(RECORD, &mut out);
+    assert_eq!(pad.next(), Next::Direct);
+    far.write_all(&out.iter().map(|byte| !byte).collect::<Vec<_>>()).await.unwrap();
+    let mut room = vec![0; RECORD.len()];
+    io.read_exact(&mut room).await.unwrap();
+    assert_eq!(room, RECORD);
+    // The switch is behind the padding of that block, which is taken off by the next read.
+    assert!(tokio::time::timeout(Duration::from_millis(1), io.read_u8()).await.is_err());
+    far.write_all(b"up").await.unwrap();
+    let mut room = [0; 2];
+    io.read_exact(&mut room).await.unwrap();
+    assert_eq!(&room, b"up");
+}
+
+/// The rules of Xray's server for who asks for what.
 #[tokio::test]
 async fn what_a_user_may_not_have_is_refused() {
-    let tcp = Command::Tcp("a.example:443".parse().unwrap());
-    for said in [header(Wrapping::Vision, &tcp), header(Wrapping::Plain, &Command::Reverse)] {
-        let (_client, accepted) = visit(&server(""), &said).await;
-        assert!(matches!(accepted, Err(Fault::NotServed(_))));
+    let to = || "a.example:443".parse().unwrap();
+    let (tcp, udp) = (Command::Tcp(to()), Command::Udp(to()));
+    let behind = |wrapping, command: &Command, more: &[u8]| [&header(wrapping, command)[..], more].concat();
+    let (new, xudp) = (&b"\0\x0c\0\x01\x01\x01\x01"[..], &b"\0\x0c\0\0\x01\x01\x02"[..]);
+    for (server, said, granted) in [
+        (server(""), behind(Wrapping::Vision, &tcp, b""), false),
+        (server(""), behind(Wrapping::Plain, &Command::Reverse, b""), false),
+        (server(""), behind(Wrapping::Plain, &Command::Mux, new), true),
+        (with_vision(), behind(Wrapping::Vision, &tcp, b""), true),
+        (with_vision(), behind(Wrapping::Vision, &Command::Mux, b""), true),
+        (with_vision(), behind(Wrapping::Vision, &udp, b""), false),
+        (with_vision(), behind(Wrapping::Plain, &tcp, b""), false),
+        (with_vision(), behind(Wrapping::Plain, &udp, b""), true),
+        (with_vision(), behind(Wrapping::Plain, &Command::Mux, new), false),
+        (with_vision(), behind(Wrapping::Plain, &Command::Mux, &xudp[..6]), false),
+        (with_vision(), behind(Wrapping::Plain, &Command::Mux, xudp), true),
+    ] {
+        let (_client, accepted) = veiled(&server, &said).await;
+        match accepted {
+            Ok(Accepted::Mux { datagrams_only, .. }) => {
+                assert!(granted);
+                assert_eq!(datagrams_only, server.users.now().admit(&Id::new(ID).key()).unwrap().vision.is_some());
+            }
+            Ok(_) => assert!(granted, "{said:x?}"),
+            Err(fault) => assert!(matches!(fault, Fault::NotServed(_)) && !granted, "{fault}"),
+        }
     }
+    // In anything but TLS 1.3 of ours Vision could not leave.
+    let (_client, accepted) = visit(&with_vision(), &header(Wrapping::Vision, &tcp)).await;
+    assert!(matches!(accepted, Err(Fault::NotServed(_))));
 }
 
 #[tokio::test]

@@ -2,19 +2,14 @@
 
 use super::stream::{Part, refuse, skip};
 use crate::model::protocol::{Dest, Fallback, VlessAccount, VlessIn};
-use crate::model::user::VlessFlow;
 
 /// Said of both sides.
 const ENCRYPTION: &str = "VLESS encryption";
 const REVERSE: &str = "a VLESS reverse tunnel";
-const VISION: &str = "the flow xtls-rprx-vision";
 
 pub(super) fn server(vless: &VlessIn) -> Vec<Part> {
-    let parts = [
-        (!vless.decryption.is_none(), ENCRYPTION),
-        (vless.clients.iter().any(|user| user.reverse.is_some()), REVERSE),
-        (vless.flow != VlessFlow::None || vless.clients.iter().any(|user| user.flow != VlessFlow::None), VISION),
-    ];
+    let parts =
+        [(!vless.decryption.is_none(), ENCRYPTION), (vless.clients.iter().any(|user| user.reverse.is_some()), REVERSE)];
     let mut parts: Vec<_> = parts.iter().filter(|(there, _)| *there).map(|(_, name)| refuse(*name)).collect();
     parts.extend(fallbacks(vless.fallbacks.as_deref().unwrap_or_default()));
     parts
@@ -33,9 +28,6 @@ pub(super) fn client(account: &VlessAccount) -> Vec<Part> {
     }
     if account.reverse.is_some() {
         parts.push(refuse(REVERSE));
-    }
-    if account.flow != VlessFlow::None {
-        parts.push(refuse(VISION));
     }
     if account.testpre > 0 {
         parts.push(skip("testpre (connections are opened when flows come)"));

@@ -87,6 +87,12 @@ crate::record! {
 }
 
 impl VlessIn {
+    /// Whether somebody's streams are wrapped by Vision.
+    #[must_use]
+    pub fn has_vision(&self) -> bool {
+        self.flow == VlessFlow::Vision || self.clients.iter().any(|user| user.flow == VlessFlow::Vision)
+    }
+
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         let node = table.node();
         if self.fallbacks.is_some() && !self.decryption.is_none() {

@@ -4,16 +4,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::addr::Network;
 use crate::flow::{recv, send};
 use crate::net::{Families, SocketOptions};
 use crate::outbound::testing::{House, flow};
 use crate::transport::Dialer;
+use crate::wire::Parcel;
 
 async fn client() -> (TcpListener, Vless) {
+    asking(None).await
+}
+
+async fn asking(vision: Option<Vision>) -> (TcpListener, Vless) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().into();
     let dialer = Dialer::raw(SocketOptions::default(), Families::Any);
-    (listener, Vless::new(dialer, vec![VlessServer { address, id: Id::new([7; 16]) }]))
+    (listener, Vless::new(dialer, vec![VlessServer { address, id: Id::new([7; 16]), vision }]))
+}
+
+fn house() -> Arc<dyn Services> {
+    Arc::new(House::default())
 }
 
 fn header(command: &Command) -> Vec<u8> {
@@ -60,7 +70,8 @@ async fn a_header_leaves_alone_where_the_client_is_silent() {
 #[tokio::test]
 async fn datagrams_go_both_ways() {
     let (listener, vless) = client().await;
-    let (house, flow) = (House::default(), flow("10.0.0.1:53"));
+    let (house, mut flow) = (house(), flow("10.0.0.1:53"));
+    flow.network = Network::Udp;
     let mut packets = vless.associate(&house, &flow).await.unwrap();
     let target = "10.0.0.1:53".parse().unwrap();
     send(&mut *packets, b"ask", &target).await.unwrap();
@@ -72,4 +83,35 @@ async fn datagrams_go_both_ways() {
     server.write_all(b"\0\0\0\x04tell").await.unwrap();
     let mut buf = BytesMut::new();
     assert_eq!((recv(&mut *packets, &mut buf).await.unwrap(), &buf[..]), (target, &b"tell"[..]));
+}
+
+/// Other ports than 53 and 443 go as XUDP, so that anybody may answer.
+#[tokio::test]
+async fn datagrams_name_their_peers_where_anybody_may_answer() {
+    let (listener, vless) = client().await;
+    let (house, flow) = (house(), flow("10.0.0.1:9"));
+    let mut packets = vless.associate(&house, &flow).await.unwrap();
+    send(&mut *packets, b"ask", &"10.0.0.1:9".parse().unwrap()).await.unwrap();
+    let (mut server, _) = listener.accept().await.unwrap();
+    let mut wanted = BytesMut::from(&header(&Command::Mux)[..]);
+    assert!(Xudp::client(None).pack(b"ask", &"10.0.0.1:9".parse().unwrap(), &mut wanted));
+    let mut room = vec![0; wanted.len()];
+    server.read_exact(&mut room).await.unwrap();
+    assert_eq!(room, wanted);
+    server.write_all(b"\0\0\0\x0c\0\0\x02\x01\x02\0\x09\x01\x0a\0\0\x02\0\x04tell").await.unwrap();
+    let mut buf = BytesMut::new();
+    let from = recv(&mut *packets, &mut buf).await.unwrap();
+    assert_eq!((from, &buf[..]), ("10.0.0.2:9".parse().unwrap(), &b"tell"[..]));
+}
+
+#[tokio::test]
+async fn vision_needs_something_to_leave_and_lets_no_http3_through_by_itself() {
+    let (_listener, vless) = asking(Some(Vision { seed: [0; 4], udp443: false })).await;
+    let (house, mut flow) = (house(), flow("a.example:443"));
+    let error = vless.connect(&*house, &flow, b"first").await.err().unwrap();
+    assert!(error.stage == Stage::Policy && error.to_string().contains("TLS and REALITY"), "{error}");
+    assert!(!flow.meter.is_given());
+    flow.network = Network::Udp;
+    let error = vless.associate(&house, &flow).await.err().unwrap();
+    assert!(error.to_string().contains("UDP/443"), "{error}");
 }
