@@ -11,6 +11,7 @@ pub mod http;
 pub mod login;
 pub mod mux;
 pub mod portfirst;
+pub mod quic;
 pub mod shadowsocks;
 pub mod sniff;
 pub mod socks;

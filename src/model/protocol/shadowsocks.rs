@@ -95,6 +95,7 @@ impl SsIn {
 
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         let node = table.node();
+        gone(cx, node);
         let failed = !table.has(cx.dialect, Key { toml: "method", json: &["method"] });
         unique_emails(cx, node, self.users().iter().map(|u| u.email.as_str()));
         unsealed(cx, node, self.method);
@@ -175,6 +176,7 @@ crate::record! {
 
 impl SsAccount {
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
+        gone(cx, table.node());
         unsealed(cx, table.node(), Some(self.method));
         if table.has(cx.dialect, Key { toml: "password", json: &["password"] }) && self.password.expose().is_empty() {
             cx.error(table.node(), Kind::Missing, "Shadowsocks password is not specified.");
@@ -195,6 +197,33 @@ impl Account for SsAccount {
     const LIST: &'static str = "servers";
     const USERS: Users = Users::Inline;
 }
+
+/// Says of a stream cipher that it is gone, and what there is instead: old lists of servers are full of them.
+fn gone(cx: &mut Reader<'_>, node: &Node) {
+    let written = node.map().into_iter().flatten().find(|entry| entry.key == "method");
+    let Some((method, text)) = written.and_then(|entry| Some((&entry.node, entry.node.text()?))) else { return };
+    let lower = text.to_ascii_lowercase();
+    if !STREAM_MODES.iter().any(|end| lower.ends_with(end)) && !STREAM_CIPHERS.contains(&lower.as_str()) {
+        return;
+    }
+    let found = cx.problems.iter_mut().find(|problem| problem.span == Some(method.span));
+    if let Some(problem) = found {
+        problem.message = format!(
+            "the stream cipher `{text}` is not spoken: it does not notice when bytes are changed on the way, and Xray has \
+             removed it too"
+        );
+        problem.help = Some(
+            "give the server one of aes-128-gcm, aes-256-gcm, chacha20-ietf-poly1305 or 2022-blake3-aes-128-gcm, and \
+             write the same here"
+                .into(),
+        );
+    }
+}
+
+/// How the names of stream ciphers end, and those that end otherwise.
+const STREAM_MODES: [&str; 5] = ["-cfb", "-cfb1", "-cfb8", "-ctr", "-ofb"];
+const STREAM_CIPHERS: [&str; 8] =
+    ["chacha20", "chacha20-ietf", "rc4", "rc4-md5", "rc4-md5-6", "salsa20", "table", "xchacha20"];
 
 fn unsealed(cx: &mut Reader<'_>, node: &Node, method: Option<SsMethod>) {
     if method == Some(SsMethod::None) {

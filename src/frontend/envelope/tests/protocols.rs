@@ -318,6 +318,13 @@ fn what_does_not_fit_together_is_told() {
             way("vmess", json!({ "vnext": [{ "address": "", "port": 1, "users": [{ "id": ID }] }] })),
             "missing field `address`",
         ),
+        (
+            way(
+                "shadowsocks",
+                json!({ "servers": [{ "address": "a", "port": 1, "method": "AES-256-CFB", "password": "x" }] }),
+            ),
+            "method: the stream cipher `AES-256-CFB` is not spoken",
+        ),
         (way("socks", json!({})), "missing field `servers`"),
         (json!({ "protocol": "sock" }), "unknown variant `sock`"),
     ] {
