@@ -13,13 +13,15 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::time::{Instant, sleep};
 
-use super::choose::{Because, Heading, Nowhere, head};
+use super::choose::Heading;
+use super::deciding::{Deciding, Leading, Step};
 use super::house::House;
 use super::life::Lease;
 use super::links::{Closed, Link, Route};
+use super::sniffing::Sniffing;
 use super::tell;
 use crate::addr::Target;
-use crate::flow::{BoxFuture, BoxPackets, Flow, FlowEnd, Packets, Side};
+use crate::flow::{BoxPackets, Flow, FlowEnd, Packets, Side};
 use crate::net::{Alarm, Watch};
 
 /// Targets whose way is remembered. A client that has more is asked about again.
@@ -32,10 +34,16 @@ const DECIDING: usize = 32;
 const LINKS: usize = 64;
 
 /// Runs an association until the client's side ends, it was quiet for too long, or the lease of its inbound is over.
-pub(super) async fn run(house: House, flow: Flow, client: BoxPackets, lease: &Arc<Lease>) {
+pub(super) async fn run(
+    house: House,
+    flow: Flow,
+    client: BoxPackets,
+    lease: &Arc<Lease>,
+    sniffing: Option<Arc<Sniffing>>,
+) {
     let id = flow.id;
     let idle = house.snapshot.levels.of(flow.level).idle;
-    let mut association = Association::new(house, Arc::clone(lease), flow, client);
+    let mut association = Association::new(house, Arc::clone(lease), flow, client, sniffing);
     let timer = pin!(sleep(idle.unwrap_or_default()));
     let cancelled = pin!(lease.token().cancelled());
     let mut watch = Watch::new(timer, cancelled, idle);
@@ -74,6 +82,8 @@ struct Association {
     /// What all of the client's datagrams have in common.
     flow: Flow,
     client: BoxPackets,
+    /// What the inbound wants read from the first datagrams to each target.
+    sniffing: Option<Arc<Sniffing>>,
     ways: HashMap<Target, Way>,
     deciding: Vec<Deciding>,
     links: Vec<Link>,
@@ -88,15 +98,8 @@ struct Association {
 enum Way {
     /// It is being decided.
     Asked,
-    To(Route, Because),
+    To(Leading),
     Closed,
-}
-
-struct Deciding {
-    target: Target,
-    generation: u64,
-    waiting: Vec<Bytes>,
-    answer: BoxFuture<'static, Result<Heading, Nowhere>>,
 }
 
 /// Datagrams that wait for one decision.
@@ -106,12 +109,13 @@ const UNDECIDED: usize = 8;
 const TURNS: usize = 64;
 
 impl Association {
-    fn new(house: House, lease: Arc<Lease>, flow: Flow, client: BoxPackets) -> Self {
+    fn new(house: House, lease: Arc<Lease>, flow: Flow, client: BoxPackets, sniffing: Option<Arc<Sniffing>>) -> Self {
         Self {
             house,
             lease,
             flow,
             client,
+            sniffing,
             ways: HashMap::new(),
             deciding: Vec::new(),
             links: Vec::new(),
@@ -154,16 +158,23 @@ impl Association {
         match self.ways.get(&target) {
             None => self.ask(target),
             Some(Way::Closed) => {}
-            Some(Way::To(route, because)) => {
-                let (route, because) = (route.clone(), *because);
+            Some(Way::To(leading)) => {
+                let leading = leading.clone();
                 let payload = std::mem::take(&mut self.buf);
-                self.send(cx, route, because, &payload, target);
+                self.send(cx, leading, &payload, target);
                 self.buf = payload;
             }
             Some(Way::Asked) => {
                 let waiting = self.deciding.iter_mut().find(|one| one.target == target);
                 if let Some(one) = waiting.filter(|one| one.waiting.len() < UNDECIDED) {
                     one.waiting.push(Bytes::copy_from_slice(&self.buf));
+                    let full = one.waiting.len() == UNDECIDED;
+                    if let (Step::Listening(ear, flow), Some(sniffing)) = (&mut one.step, &self.sniffing)
+                        && (sniffing.hear(ear, flow, &self.buf) || full)
+                    {
+                        let flow = std::mem::replace(&mut **flow, self.flow.clone());
+                        one.ask(&self.house, flow);
+                    }
                 }
             }
         }
@@ -187,8 +198,8 @@ impl Association {
         };
         self.links.iter_mut().for_each(|link| rename(&mut link.route));
         for way in self.ways.values_mut() {
-            if let Way::To(route, _) = way {
-                rename(route);
+            if let Way::To(leading) = way {
+                rename(&mut leading.route);
             }
         }
         self.ways.retain(|_, way| !matches!(way, Way::Closed));
@@ -203,12 +214,20 @@ impl Association {
         if self.ways.len() >= TARGETS {
             self.ways.retain(|_, way| matches!(way, Way::Asked));
         }
-        let (house, flow) = (self.house.clone(), self.flow_to(&target));
-        let answer = async move { head(&house.snapshot, &flow).await };
+        let mut flow = self.flow_to(&target);
         let waiting = vec![Bytes::copy_from_slice(&self.buf)];
-        let generation = self.house.snapshot.generation;
         self.ways.insert(target.clone(), Way::Asked);
-        self.deciding.push(Deciding { target, generation, waiting, answer: Box::pin(answer) });
+        let ear = self.sniffing.as_ref().and_then(|sniffing| {
+            let mut ear = Sniffing::ear();
+            (!sniffing.hear(&mut ear, &mut flow, &self.buf)).then_some(ear)
+        });
+        self.deciding.push(match ear {
+            Some(ear) => {
+                let step = Step::Listening(ear, Box::new(flow));
+                Deciding { target, generation: self.house.snapshot.generation, waiting, heard: None, step }
+            }
+            None => Deciding::new(&self.house, target, waiting, flow),
+        });
     }
 
     fn flow_to(&self, target: &Target) -> Flow {
@@ -218,11 +237,21 @@ impl Association {
     fn poll_deciding(&mut self, cx: &mut Context<'_>) {
         let mut at = 0;
         while let Some(one) = self.deciding.get_mut(at) {
-            let Poll::Ready(answer) = one.answer.as_mut().poll(cx) else {
+            if let (Step::Listening(ear, flow), Some(sniffing)) = (&mut one.step, &self.sniffing)
+                && sniffing.poll_over(ear, flow, cx).is_ready()
+            {
+                let flow = std::mem::replace(&mut **flow, self.flow.clone());
+                one.ask(&self.house, flow);
+            }
+            let answer = match &mut one.step {
+                Step::Asking(answer) => answer.as_mut().poll(cx),
+                Step::Listening(..) => Poll::Pending,
+            };
+            let Poll::Ready(answer) = answer else {
                 at += 1;
                 continue;
             };
-            let Deciding { target, generation, waiting, .. } = self.deciding.swap_remove(at);
+            let Deciding { target, generation, waiting, heard, .. } = self.deciding.swap_remove(at);
             if generation != self.house.snapshot.generation {
                 // The answer names places of a config that is gone. The next datagram asks again.
                 self.ways.remove(&target);
@@ -230,10 +259,10 @@ impl Association {
             }
             match answer {
                 Ok(Heading { to, because }) => {
-                    let route = Route { to, generation };
-                    self.ways.insert(target.clone(), Way::To(route.clone(), because));
+                    let leading = Leading { route: Route { to, generation }, because, heard };
+                    self.ways.insert(target.clone(), Way::To(leading.clone()));
                     for payload in waiting {
-                        self.send(cx, route.clone(), because, &payload, target.clone());
+                        self.send(cx, leading.clone(), &payload, target.clone());
                     }
                 }
                 Err(nowhere) => {
@@ -244,17 +273,25 @@ impl Association {
         }
     }
 
-    fn send(&mut self, cx: &mut Context<'_>, route: Route, because: Because, payload: &[u8], target: Target) {
+    fn send(&mut self, cx: &mut Context<'_>, leading: Leading, payload: &[u8], target: Target) {
+        let Leading { route, because, heard } = leading;
         let at = match self.links.iter().position(|link| link.route == route) {
             Some(at) => at,
             None if self.links.len() >= LINKS => return,
             None => {
-                let flow = self.flow_to(&target);
+                let mut flow = self.flow_to(&target);
+                if let Some(heard) = &heard {
+                    (flow.sniffed, flow.route_target) = (heard.sniffed.clone(), heard.dialed.clone());
+                }
                 self.links.push(Link::open(&self.house, &self.lease, route, because, flow));
                 self.links.len() - 1
             }
         };
-        if let Err(error) = self.links[at].push(cx, payload, target) {
+        let dialed = heard.and_then(|heard| heard.dialed.clone());
+        if let Some(dialed) = &dialed {
+            self.links[at].redirect(dialed, &target);
+        }
+        if let Err(error) = self.links[at].push(cx, payload, dialed.unwrap_or(target)) {
             self.close(at, &error);
         }
     }
@@ -324,7 +361,7 @@ impl Association {
 
     /// What went there is decided about anew when it comes again.
     fn forget(&mut self, route: &Route) {
-        self.ways.retain(|_, way| !matches!(way, Way::To(one, _) if one == route));
+        self.ways.retain(|_, way| !matches!(way, Way::To(one) if one.route == *route));
     }
 }
 

@@ -41,9 +41,10 @@ impl Sink for Door {
         let running = self.shared.flows.token();
         flow.id = self.shared.number();
         let (house, lease) = (House::now(&self.shared, &self.lease), Arc::clone(&self.lease));
+        let sniffing = self.sniffing.clone();
         Box::pin(async move {
             let _running = running;
-            assoc::run(house, flow, io, &lease).await;
+            assoc::run(house, flow, io, &lease, sniffing).await;
         })
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct Link {
     state: State,
     /// What waits until the link is open or takes more.
     waiting: VecDeque<(Bytes, Target)>,
+    /// Where datagrams went that were meant to go elsewhere, and where that was, the newest first.
+    meant: VecDeque<(Target, Target)>,
     /// What went through.
     meter: Arc<Meter>,
     /// In the balancers that chose the way.
@@ -52,6 +54,9 @@ enum State {
 /// Datagrams that wait for a link; more are dropped, as a full queue on the way would.
 const WAITING: usize = 32;
 
+/// Targets of a link whose answers are told apart.
+const MEANT: usize = 64;
+
 impl Link {
     /// Begins to open a way for the flow, which has this lease so far. Its first target is that of `flow`.
     pub(super) fn open(house: &House, lease: &Arc<Lease>, route: Route, because: Because, flow: Flow) -> Self {
@@ -64,7 +69,36 @@ impl Link {
             Ok((packets, presence, Expiry::of(house.trail.lease())))
         };
         let state = State::Opening(Box::pin(opening));
-        Self { route, last: Instant::now(), state, waiting: VecDeque::new(), meter, presence: None }
+        Self {
+            route,
+            last: Instant::now(),
+            state,
+            waiting: VecDeque::new(),
+            meant: VecDeque::new(),
+            meter,
+            presence: None,
+        }
+    }
+
+    /// What is sent to `went` was meant for `meant`; answers come as from there, since that is all the client knows.
+    pub(super) fn redirect(&mut self, went: &Target, meant: &Target) {
+        if self.meant.front().is_some_and(|(_, newest)| newest == meant) {
+            return;
+        }
+        self.meant.retain(|(_, other)| other != meant);
+        self.meant.truncate(MEANT - 1);
+        self.meant.push_front((went.clone(), meant.clone()));
+    }
+
+    /// As whose answer this one counts. The name was resolved on the way, so what comes from an address that nobody was
+    /// sent to is an answer to what was sent last.
+    fn answers(&self, from: Target) -> Target {
+        if self.meant.iter().any(|(_, meant)| *meant == from) {
+            return from;
+        }
+        let exact = self.meant.iter().find(|(went, _)| *went == from);
+        let found = exact.or_else(|| self.meant.iter().find(|(went, _)| went.port == from.port));
+        found.map_or(from, |(_, meant)| meant.clone())
     }
 
     /// Takes a datagram on its way out. It is copied only if it must wait.
@@ -116,7 +150,7 @@ impl Link {
         if let Some(presence) = &mut self.presence {
             presence.look(&self.meter);
         }
-        Poll::Ready(Ok(from))
+        Poll::Ready(Ok(if self.meant.is_empty() { from } else { self.answers(from) }))
     }
 }
 

@@ -12,6 +12,7 @@ mod bench;
 mod build;
 mod choose;
 mod ciphers;
+mod deciding;
 mod diff;
 mod dispatch;
 mod doors;

@@ -1,11 +1,14 @@
 //! What an inbound wants read from first bytes, and what comes of it.
 
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::AsyncReadExt;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use crate::addr::{Host, Target};
 use crate::flow::{Attributes, BoxStream, Flow, Sniffed};
@@ -20,6 +23,13 @@ pub(super) struct Sniffing {
     route_only: bool,
     names_excluded: Names,
     ips_excluded: Addresses,
+}
+
+/// What was heard so far of the datagrams to one target.
+pub(super) struct Ear {
+    datagrams: sniff::Datagrams,
+    early: Option<Known>,
+    until: Pin<Box<Sleep>>,
 }
 
 /// Why settings cannot be compiled.
@@ -71,6 +81,37 @@ impl Sniffing {
             self.tell(flow, known);
         }
         Ok(first)
+    }
+
+    /// Begins to listen to what is sent to one target.
+    pub(super) fn ear() -> Ear {
+        Ear { datagrams: sniff::Datagrams::default(), early: None, until: Box::pin(sleep(WAIT)) }
+    }
+
+    /// Hears one datagram; whether it is clear now what they are, and the flow was told.
+    pub(super) fn hear(&self, ear: &mut Ear, flow: &mut Flow, datagram: &[u8]) -> bool {
+        match ear.datagrams.look(datagram) {
+            Sniff::Known(known) => self.tell(flow, known),
+            Sniff::NeedMore(known) => {
+                ear.early = known;
+                return false;
+            }
+            Sniff::Unknown => self.give_up(ear, flow),
+        }
+        true
+    }
+
+    /// Waits for the time at which nobody listens any longer; the flow is told what is clear by then.
+    pub(super) fn poll_over(&self, ear: &mut Ear, flow: &mut Flow, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(ear.until.as_mut().poll(cx));
+        self.give_up(ear, flow);
+        Poll::Ready(())
+    }
+
+    fn give_up(&self, ear: &mut Ear, flow: &mut Flow) {
+        if let Some(known) = ear.early.take() {
+            self.tell(flow, known);
+        }
     }
 
     fn tell(&self, flow: &mut Flow, known: Known) {

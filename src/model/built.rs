@@ -104,10 +104,8 @@ fn sniffing_parts(sniffing: &Sniffing) -> Vec<Part> {
     if names || lists(&sniffing.ips_excluded) {
         parts.push(refuse("a list of a geodata file in sniffing"));
     }
-    for (sniffer, name) in [(Sniffer::Quic, "quic"), (Sniffer::FakeDns, "fakedns")] {
-        if sniffing.dest_override.contains(&sniffer) {
-            parts.push(skip(format!("sniffing of {name}")));
-        }
+    if sniffing.dest_override.contains(&Sniffer::FakeDns) {
+        parts.push(skip("sniffing of fakedns"));
     }
     parts
 }

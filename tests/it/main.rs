@@ -24,6 +24,7 @@ mod responder;
 mod retry;
 mod routing;
 mod service;
+mod sniffing;
 mod strategies;
 mod support;
 mod survival;

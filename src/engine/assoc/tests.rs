@@ -63,7 +63,7 @@ fn association() -> (Association, mpsc::UnboundedSender<Target>) {
     let any = ([127, 0, 0, 1], 1).into();
     let flow = Flow::new("in".into(), Network::Udp, any, any, "10.0.0.1:1".parse().unwrap());
     let (house, lease) = house();
-    (Association::new(house, lease, flow, Box::new(Client(receiver))), sender)
+    (Association::new(house, lease, flow, Box::new(Client(receiver)), None), sender)
 }
 
 fn target(text: &str) -> Target {
@@ -119,7 +119,7 @@ async fn silence_and_the_token_end_it() {
         if cancel {
             lease.end();
         }
-        run(house, flow, Box::new(Client(receiver)), &lease).await;
+        run(house, flow, Box::new(Client(receiver)), &lease, None).await;
         assert_eq!(begun.elapsed().as_secs(), if cancel { 0 } else { 300 });
     }
 }
