@@ -8,17 +8,22 @@ mod vmess;
 
 use std::sync::Arc;
 
+use std::ops::RangeInclusive;
+
 use crate::addr::OutboundId;
 use crate::model::fields::DomainStrategy;
 use crate::model::outbound::{Outbound as Written, OutboundKind, SendThrough as WrittenThrough};
-use crate::model::protocol::{Answer as WrittenAnswer, Freedom as WrittenFreedom, SocksVersion};
+use crate::model::protocol::{
+    Answer as WrittenAnswer, Fragment as WrittenFragment, Freedom as WrittenFreedom, Packets, SocksVersion,
+};
 use crate::model::server::Server as WrittenServer;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
     Answer, Blackhole, Freedom, Http, Lookup, Loopback, Mux, Outbound, Redirect, Responder, SendThrough, Server, Socks,
     Source, Version, Way,
 };
-use crate::shape::Dialect;
+use crate::proto::fragment::{Fragment, Writes};
+use crate::shape::{Dialect, Ranged};
 use crate::tls::{Crypto, Inner};
 use crate::transport::Dialer;
 
@@ -108,8 +113,8 @@ fn asked<A>(server: &WrittenServer<A>, login: Option<(&str, &str)>) -> Server {
 }
 
 fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId>) -> Result<Freedom, String> {
-    if freedom.fragment.is_some() || !freedom.noises.is_empty() {
-        return Err("fragment and noises are not built yet".into());
+    if !freedom.noises.is_empty() {
+        return Err("noises are not built yet".into());
     }
     if freedom.blocks() {
         return Err("finalRules that block are not built yet".into());
@@ -130,8 +135,26 @@ fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId
             WrittenThrough::Source => SendThrough::Source,
         },
         header: header(freedom.proxy_protocol),
+        fragment: freedom.fragment.as_ref().map(fragment),
         behind,
     })
+}
+
+fn fragment(written: &WrittenFragment) -> Fragment {
+    fn range<T: TryFrom<i32> + Default>(written: Ranged) -> RangeInclusive<T> {
+        let bound = |number: i32| T::try_from(number).unwrap_or_default();
+        bound(written.from)..=bound(written.to)
+    }
+    Fragment {
+        writes: match written.packets {
+            Packets::All => Writes::All,
+            Packets::TlsHello => Writes::TlsHello,
+            Packets::Writes(from, to) => Writes::Between(from, to),
+        },
+        length: range(written.length),
+        interval: range(written.interval),
+        most: range(written.max_split),
+    }
 }
 
 fn header(version: u32) -> Option<crate::proto::haproxy::Form> {

@@ -127,7 +127,6 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
         OutboundKind::Freedom(freedom) => {
             let unbuilt = [
                 (outbound.chained().is_some(), "dialling targets directly through another outbound"),
-                (freedom.fragment.is_some(), "fragment"),
                 (!freedom.noises.is_empty(), "noises"),
                 (freedom.blocks(), "a finalRules entry that blocks"),
             ];

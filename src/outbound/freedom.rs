@@ -12,13 +12,15 @@ use ipnet::IpNet;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+use super::fragmented::Fragmented;
 use super::lookup::Lookup;
 use super::names::Named;
-use super::way::hop;
+use super::way::{begun, hop};
 use crate::addr::{Host, Network, OutboundId, Target};
 use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Packets, Services, Stage, Via};
 use crate::net::udp::Direct;
 use crate::net::{SocketOptions, tcp};
+use crate::proto::fragment::Fragment;
 use crate::proto::haproxy::{self, Form};
 
 /// The direct way.
@@ -34,6 +36,8 @@ pub struct Freedom {
     pub through: SendThrough,
     /// The header that tells the target who the client is.
     pub header: Option<Form>,
+    /// How what is sent first is cut.
+    pub fragment: Option<Fragment>,
     /// Another outbound, which then does the dialing.
     pub behind: Option<OutboundId>,
 }
@@ -81,8 +85,14 @@ impl Freedom {
             }
         };
         let mut stream = dialed.map_err(|error| blamed(Stage::Dial, error))?;
-        self.open(&mut stream, flow, first).await.map_err(|error| blamed(Stage::Handshake, error))?;
-        Ok(Box::new(stream))
+        let Some(fragment) = &self.fragment else {
+            self.open(&mut stream, flow, first).await.map_err(|error| blamed(Stage::Handshake, error))?;
+            return Ok(Box::new(stream));
+        };
+        // The header stays whole, and is none of the writes that are counted.
+        self.open(&mut stream, flow, b"").await.map_err(|error| blamed(Stage::Handshake, error))?;
+        let stream = Fragmented::new(stream, fragment.clone());
+        begun(Box::new(stream), BytesMut::new(), flow, first).await.map_err(|error| blamed(error.stage, error.source))
     }
 
     async fn connect_behind(

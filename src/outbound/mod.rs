@@ -6,6 +6,7 @@
 mod addressing;
 mod allowance;
 mod blackhole;
+mod fragmented;
 mod freedom;
 mod http;
 mod kind;

@@ -4,6 +4,7 @@
 //! one message. Nothing waits, opens a socket or knows a configuration, so all of it is tested from byte arrays.
 
 pub mod credentials;
+pub mod fragment;
 pub mod gun;
 pub mod haproxy;
 pub mod hello;

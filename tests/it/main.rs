@@ -11,6 +11,7 @@ mod callers;
 mod commands;
 mod control;
 mod datagrams;
+mod fragment;
 mod hostile;
 mod idle;
 mod matrix;
