@@ -18,8 +18,8 @@ const FLOWS: usize = 200;
 /// Bytes in each.
 const SMALL: usize = 700;
 
-pub async fn download(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
-    let mut stream = connect(cell.door, targets.streams).await?;
+pub async fn download(door: u16, targets: &Targets) -> Result<(), Failure> {
+    let mut stream = connect(door, targets.streams).await?;
     let all = within(PATIENCE, "a download", async {
         stream.write_all(&[DOWNLOAD]).await?;
         let mut all = Vec::with_capacity(BYTES.len());
@@ -30,8 +30,8 @@ pub async fn download(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
     if hash(&all) == hash(&BYTES) { Ok(()) } else { Err(format!("a download of {} other bytes", all.len())) }
 }
 
-pub async fn upload(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
-    let mut stream = connect(cell.door, targets.streams).await?;
+pub async fn upload(door: u16, targets: &Targets) -> Result<(), Failure> {
+    let mut stream = connect(door, targets.streams).await?;
     let heard = within(PATIENCE, "an upload", async {
         stream.write_all(&[UPLOAD]).await?;
         stream.write_all(&BYTES).await?;
@@ -44,10 +44,10 @@ pub async fn upload(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
 }
 
 /// Many flows at once, each with bytes of its own.
-pub async fn many(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
+pub async fn many(door: u16, targets: &Targets) -> Result<(), Failure> {
     let mut flows = JoinSet::new();
     for n in 0..FLOWS {
-        let (door, target) = (cell.door, targets.streams);
+        let target = targets.streams;
         flows.spawn(async move {
             let mut stream = connect(door, target).await?;
             let sent = &BYTES[n * SMALL..][..SMALL];
@@ -69,8 +69,8 @@ pub async fn many(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
 }
 
 /// The client ends its half and then hears what the target made of all it said.
-pub async fn half_close(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
-    let mut stream = connect(cell.door, targets.streams).await?;
+pub async fn half_close(door: u16, targets: &Targets) -> Result<(), Failure> {
+    let mut stream = connect(door, targets.streams).await?;
     let sent = &BYTES[..100_000];
     let heard = within(PATIENCE, "the answer after a half close", async {
         stream.write_all(&[HALF]).await?;
@@ -85,8 +85,8 @@ pub async fn half_close(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
 }
 
 /// Datagrams come back whole, from whom they are.
-pub async fn datagrams(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
-    let association = Association::open(cell.door).await?;
+pub async fn datagrams(door: u16, targets: &Targets) -> Result<(), Failure> {
+    let association = Association::open(door).await?;
     for size in [64, 1200] {
         let sent = &BYTES[size..][..size];
         let mut sent = sent.to_vec();
@@ -101,8 +101,8 @@ pub async fn datagrams(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
 }
 
 /// Somebody who was not asked may answer, under their own name.
-pub async fn full_cone(cell: &Cell, targets: &Targets) -> Result<(), Failure> {
-    let association = Association::open(cell.door).await?;
+pub async fn full_cone(door: u16, targets: &Targets) -> Result<(), Failure> {
+    let association = Association::open(door).await?;
     let sent = [&[ELSEWHERE], &BYTES[..99]].concat();
     let from = answer(&association, targets.datagrams, &sent).await;
     let from = from.ok_or("UDP: no answer of somebody else")?;
@@ -152,8 +152,8 @@ pub async fn stranger(cell: &Cell, targets: &Targets, ends: bool) -> Result<(), 
 }
 
 /// A flow that stays open and silent.
-pub async fn silent(cell: &Cell, targets: &Targets) -> Result<TcpStream, Failure> {
-    let mut stream = connect(cell.door, targets.streams).await?;
+pub async fn silent(door: u16, targets: &Targets) -> Result<TcpStream, Failure> {
+    let mut stream = connect(door, targets.streams).await?;
     within(PATIENCE, "a silent flow", async {
         stream.write_all(&[SILENT]).await?;
         stream.read_u8().await

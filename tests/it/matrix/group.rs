@@ -113,7 +113,7 @@ impl Run {
         if [pair.client, pair.server].contains(&Program::Mihomo) {
             // It listens before it carries anything, and does not say when it does.
             let limit = Instant::now() + PATIENCE;
-            while checks::silent(&cells[0], &targets).await.is_err() && Instant::now() < limit {
+            while checks::silent(cells[0].door, &targets).await.is_err() && Instant::now() < limit {
                 tokio::task::yield_now().await;
             }
         }
@@ -156,19 +156,19 @@ async fn each(pair: Pair, cells: &[Cell], targets: &Arc<Targets>) -> Vec<String>
             let link = &cell.link;
             let mut failed = vec![];
             let mut note = |result: Result<(), Failure>| failed.extend(result.err());
-            note(checks::download(&cell, &targets).await);
+            note(checks::download(cell.door, &targets).await);
             if pair.uploads(link) {
-                note(checks::upload(&cell, &targets).await);
+                note(checks::upload(cell.door, &targets).await);
             }
-            note(checks::many(&cell, &targets).await);
+            note(checks::many(cell.door, &targets).await);
             if pair.half_close(link) {
-                note(checks::half_close(&cell, &targets).await);
+                note(checks::half_close(cell.door, &targets).await);
             }
             if pair.datagrams(link) {
-                note(checks::datagrams(&cell, &targets).await);
+                note(checks::datagrams(cell.door, &targets).await);
             }
             if pair.full_cone(link) {
-                note(checks::full_cone(&cell, &targets).await);
+                note(checks::full_cone(cell.door, &targets).await);
             }
             if link.secrets() {
                 note(checks::stranger(&cell, &targets, refuses(link)).await);
@@ -196,7 +196,7 @@ async fn killed(
 ) -> Vec<String> {
     let (mut open, mut failures) = (vec![], vec![]);
     for cell in cells {
-        match checks::silent(cell, targets).await {
+        match checks::silent(cell.door, targets).await {
             Ok(stream) => open.push((cell.link, stream)),
             Err(failure) => failures.push(format!("{}: {failure}", cell.link)),
         }

@@ -12,9 +12,12 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
     match (link.carrier, role) {
         (Carrier::RawHttp, Role::Server) => return Some("has no HTTP header for raw as a server"),
         (Carrier::RawHttp, Role::Client) if link.proto == Proto::Trojan => return Some("has it for VLESS and VMess"),
-        (Carrier::GrpcMulti, Role::Client) => return Some("has no multi mode of gRPC"),
+        (Carrier::GrpcMulti, _) => return Some("has no multi mode of gRPC"),
         (Carrier::Xhttp(_, Version::Three), Role::Server) => return Some("serves no XHTTP over QUIC"),
         _ => {}
+    }
+    if let (Proto::Vmess(_), Mux::Cool, Role::Server) = (link.proto, link.mux, role) {
+        return Some("loses sessions of mux.cool over VMess, also v2ray's");
     }
     match (link.proto, link.secure, link.mux, role) {
         (_, _, Mux::Cool, Role::Client) => Some("has other kinds of mux as a client"),
@@ -28,6 +31,11 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// The end of a stream behind its HTTP header is that of both ways.
+pub fn half_close(link: &Link) -> bool {
+    link.carrier != Carrier::RawHttp
 }
 
 pub fn launch(role: Role, cells: &[Cell], keys: &Keys) -> Launch {

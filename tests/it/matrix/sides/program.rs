@@ -81,7 +81,8 @@ impl Program {
     /// Whether it passes on the end of one half while the other goes on. Seen in runs of the peers with each other.
     pub fn half_close(self, link: &Link, role: Role) -> bool {
         match self {
-            Self::Ours | Self::Mihomo => true,
+            Self::Ours => true,
+            Self::Mihomo => mihomo::half_close(link),
             Self::SingBox => sing_box::half_close(link),
             Self::V2ray | Self::Xray => v2ray::half_close(link, role),
             Self::Libev | Self::Trojan => false,

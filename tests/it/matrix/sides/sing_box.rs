@@ -12,7 +12,17 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
     match link.carrier {
         Carrier::RawHttp => return Some("has no HTTP header for raw"),
         Carrier::Xhttp(..) => return Some("has no XHTTP"),
-        Carrier::GrpcMulti if role == Role::Client => return Some("has no multi mode of gRPC"),
+        Carrier::GrpcMulti => return Some("has no multi mode of gRPC"),
+        _ => {}
+    }
+    match (link.proto, link.carrier, role) {
+        // Its HTTP server reads ahead by a byte or not, and its Trojan wants the whole header in one piece.
+        (Proto::Trojan, Carrier::Upgrade, Role::Server) => {
+            return Some("refuses Trojan behind an upgrade now and then, also its own client's and mihomo's");
+        }
+        (Proto::Vmess(_), _, Role::Server) if link.mux == Mux::Cool => {
+            return Some("loses sessions of mux.cool over VMess, also v2ray's");
+        }
         _ => {}
     }
     match (link.proto, link.secure, link.mux) {

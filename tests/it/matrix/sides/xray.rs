@@ -28,7 +28,7 @@ pub fn lacks(link: &Link) -> Option<&'static str> {
 }
 
 /// What our own engine lacks and cannot say of a configuration: who serves mux has no key for it.
-const UNFINISHED: [(Mux, Role); 3] = [(Mux::Cool, Role::Server), (Mux::Xudp, Role::Server), (Mux::Xudp, Role::Client)];
+const UNFINISHED: [(Mux, Role); 0] = [];
 
 /// Whether it serves or dials this kind of sharing connections.
 pub fn shares(mux: Mux, role: Role) -> bool {
@@ -253,9 +253,10 @@ fn stream(cell: &Cell, keys: &Keys, form: Form, role: Role) -> Value {
         }
         (Secure::Reality, Role::Server) => {
             let dest = if old { "dest" } else { "target" };
+            // Without it Xray of 2026 turns away every client that does not call itself as new, mihomo among them.
             let reality = json!({
                 dest: format!("127.0.0.1:{}", keys.reality.dest), "serverNames": [NAME],
-                "privateKey": keys.reality.private, "shortIds": ["", keys.reality.short]
+                "privateKey": keys.reality.private, "shortIds": ["", keys.reality.short], "minClientVer": "1.0.0"
             });
             stream.insert("security".into(), "reality".into());
             stream.insert("realitySettings".into(), reality);
