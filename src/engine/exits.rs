@@ -8,21 +8,24 @@ mod vmess;
 
 use std::sync::Arc;
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use crate::addr::OutboundId;
 use crate::model::fields::DomainStrategy;
 use crate::model::outbound::{Outbound as Written, OutboundKind, SendThrough as WrittenThrough};
 use crate::model::protocol::{
-    Answer as WrittenAnswer, Fragment as WrittenFragment, Freedom as WrittenFreedom, Packets, SocksVersion,
+    Answer as WrittenAnswer, FinalAction, FinalRule as WrittenRule, Fragment as WrittenFragment,
+    Freedom as WrittenFreedom, Packets, SocksVersion,
 };
 use crate::model::server::Server as WrittenServer;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
-    Answer, Blackhole, Freedom, Http, Lookup, Loopback, Mux, Outbound, Redirect, Responder, SendThrough, Server, Socks,
-    Source, Version, Way,
+    Answer, Blackhole, FinalRule, FinalRules, Freedom, Http, Lookup, Loopback, Mux, Outbound, Redirect, Responder,
+    SendThrough, Server, Socks, Source, Version, Way, Within,
 };
 use crate::proto::fragment::{Fragment, Writes};
+use crate::route::Addresses;
 use crate::shape::{Dialect, Ranged};
 use crate::tls::{Crypto, Inner};
 use crate::transport::Dialer;
@@ -116,9 +119,6 @@ fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId
     if !freedom.noises.is_empty() {
         return Err("noises are not built yet".into());
     }
-    if freedom.blocks() {
-        return Err("finalRules that block are not built yet".into());
-    }
     let redirect = freedom
         .redirect
         .as_ref()
@@ -135,16 +135,35 @@ fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId
             WrittenThrough::Source => SendThrough::Source,
         },
         header: header(freedom.proxy_protocol),
+        rules: FinalRules::new(freedom.final_rules.iter().map(last_word).collect::<Result<_, _>>()?),
         fragment: freedom.fragment.as_ref().map(fragment),
         behind,
     })
 }
 
-fn fragment(written: &WrittenFragment) -> Fragment {
-    fn range<T: TryFrom<i32> + Default>(written: Ranged) -> RangeInclusive<T> {
-        let bound = |number: i32| T::try_from(number).unwrap_or_default();
-        bound(written.from)..=bound(written.to)
+fn last_word(written: &WrittenRule) -> Result<FinalRule, String> {
+    let addresses = if written.ip.0.is_empty() {
+        None
+    } else {
+        let set = Addresses::compile(&written.ip.0).map_err(|error| format!("finalRules: {error}"))?;
+        Some(Box::new(set) as Box<dyn Within>)
+    };
+    Ok(FinalRule {
+        allows: written.action == FinalAction::Allow,
+        networks: written.network,
+        ports: written.port.clone(),
+        addresses,
+        delay: range(written.block_delay),
+    })
+}
+
+impl Within for Addresses {
+    fn contains(&self, ip: IpAddr) -> bool {
+        Self::contains(self, ip)
     }
+}
+
+fn fragment(written: &WrittenFragment) -> Fragment {
     Fragment {
         writes: match written.packets {
             Packets::All => Writes::All,
@@ -155,6 +174,12 @@ fn fragment(written: &WrittenFragment) -> Fragment {
         interval: range(written.interval),
         most: range(written.max_split),
     }
+}
+
+/// A range without what is below 0.
+fn range<T: TryFrom<i32> + Default>(written: Ranged) -> RangeInclusive<T> {
+    let bound = |number: i32| T::try_from(number).unwrap_or_default();
+    bound(written.from)..=bound(written.to)
 }
 
 fn header(version: u32) -> Option<crate::proto::haproxy::Form> {

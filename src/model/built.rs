@@ -128,7 +128,10 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
             let unbuilt = [
                 (outbound.chained().is_some(), "dialling targets directly through another outbound"),
                 (!freedom.noises.is_empty(), "noises"),
-                (freedom.blocks(), "a finalRules entry that blocks"),
+                (
+                    freedom.final_rules.iter().any(|rule| lists(&rule.ip)),
+                    "a list of addresses from a geodata file in finalRules",
+                ),
             ];
             parts.extend(unbuilt.iter().filter(|(there, _)| *there).map(|(_, name)| refuse(*name)));
             parts.extend(stream::socket_parts(&outbound.stream.sockopt));

@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use super::fragmented::Fragmented;
 use super::lookup::Lookup;
 use super::names::Named;
+use super::ruled::{FinalRules, Ruled};
 use super::way::{begun, hop};
 use crate::addr::{Host, Network, OutboundId, Target};
 use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Packets, Services, Stage, Via};
@@ -36,6 +37,8 @@ pub struct Freedom {
     pub through: SendThrough,
     /// The header that tells the target who the client is.
     pub header: Option<Form>,
+    /// Which targets may be dialed.
+    pub rules: FinalRules,
     /// How what is sent first is cut.
     pub fragment: Option<Fragment>,
     /// Another outbound, which then does the dialing.
@@ -76,7 +79,13 @@ impl Freedom {
         if let Some(outbound) = self.behind {
             return self.connect_behind(cx, outbound, flow, &target, first).await;
         }
-        let addresses = self.lookup.addresses(cx, &target).await?;
+        let mut addresses = self.lookup.addresses(cx, &target).await?;
+        if !self.rules.is_empty() {
+            addresses = match self.rules.filter(addresses) {
+                Ok(addresses) => addresses,
+                Err(held) => return begun(Box::new(held), BytesMut::new(), flow, first).await,
+            };
+        }
         let dialed = match self.through.address(flow) {
             None => tcp::dial(&addresses, &self.socket, LIMIT).await,
             bind => {
@@ -127,7 +136,12 @@ impl Freedom {
         }
         let bind = self.through.address(flow).or(self.socket.bind);
         let socket = SocketOptions { bind, ..self.socket.clone() };
-        Ok(self.redirected(Named::new(Direct::new(socket), Arc::clone(cx), self.lookup)))
+        let direct = Direct::new(socket);
+        if self.rules.is_empty() {
+            return Ok(self.redirected(Named::new(direct, Arc::clone(cx), self.lookup)));
+        }
+        let ruled = Ruled::new(direct, self.rules.clone());
+        Ok(self.redirected(Named::new(ruled, Arc::clone(cx), self.lookup)))
     }
 
     fn redirected(&self, inner: impl Packets + 'static) -> BoxPackets {

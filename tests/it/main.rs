@@ -11,7 +11,7 @@ mod callers;
 mod commands;
 mod control;
 mod datagrams;
-mod fragment;
+mod freedom;
 mod hostile;
 mod idle;
 mod matrix;

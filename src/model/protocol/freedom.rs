@@ -34,13 +34,6 @@ crate::record! {
 }
 
 impl Freedom {
-    /// Whether any target may be refused.
-    #[must_use]
-    pub fn blocks(&self) -> bool {
-        let mut counting = self.final_rules.iter().take_while(|rule| !rule.allows_all());
-        counting.any(|rule| rule.action == FinalAction::Block)
-    }
-
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
         if let Some(old) = table.take(cx, Key::json(&["noise"])) {
             cx.key(&old.key, |cx| {
@@ -220,13 +213,5 @@ crate::record! {
         ip: IpRules => "ip";
         /// Seconds for which a blocked connection is kept open.
         block_delay: Ranged = Ranged::new(30, 90) => "blockDelay";
-    }
-}
-
-impl FinalRule {
-    /// Whether it lets everything through, so that no later rule counts.
-    #[must_use]
-    pub fn allows_all(&self) -> bool {
-        self.action == FinalAction::Allow && self.network.is_none() && self.port.is_none() && self.ip.0.is_empty()
     }
 }

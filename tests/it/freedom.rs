@@ -1,0 +1,84 @@
+//! Freedom: which targets it dials, and how it sends what comes first.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, UdpSocket};
+
+use crate::support::{House, association, echo, line, tunnel, wrapped};
+
+/// What a server reads of a client that says this and ends.
+async fn arrives(sniffing: bool, said: &[u8]) -> Vec<u8> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let house = House::start(&json!({
+        "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1", "sniffing": { "enabled": sniffing } }],
+        "outbounds": [{ "protocol": "freedom", "settings": {
+            "fragment": { "packets": "tlshello", "length": "10-20", "interval": "1-2" },
+        } }],
+    }));
+    let mut client = tunnel(house.at("in"), &listener.local_addr().unwrap().to_string()).await;
+    client.write_all(said).await.unwrap();
+    client.shutdown().await.unwrap();
+    let mut all = Vec::new();
+    listener.accept().await.unwrap().0.read_to_end(&mut all).await.unwrap();
+    house.stop().await;
+    all
+}
+
+#[tokio::test]
+async fn a_hello_leaves_in_many_records_and_all_else_as_it_is() {
+    let payload: Vec<u8> = (1..=100).collect();
+    let said = [&b"\x16\x03\x01\x00\x64"[..], &payload, b"behind"].concat();
+    for sniffing in [false, true] {
+        let all = arrives(sniffing, &said).await;
+        let mut rest = all.strip_suffix(b"behind").unwrap();
+        let (mut records, mut joined) = (0, Vec::new());
+        while let Some((head, more)) = rest.split_at_checked(5) {
+            assert_eq!(head[..4], *b"\x16\x03\x01\x00");
+            let (part, later) = more.split_at(head[4].into());
+            joined.extend_from_slice(part);
+            (rest, records) = (later, records + 1);
+        }
+        assert_eq!(joined, payload);
+        assert!((5..=10).contains(&records), "{records}");
+        assert_eq!(arrives(sniffing, b"GET / HTTP/1.1\r\n\r\n").await, b"GET / HTTP/1.1\r\n\r\n");
+    }
+}
+
+#[tokio::test]
+async fn final_rules_have_the_last_word() {
+    let (blocked, open) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), echo().await);
+    let (deaf, near) = (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let port = |at: std::net::SocketAddr| at.port();
+    let ports = format!("{},{}", port(blocked.local_addr().unwrap()), port(deaf.local_addr().unwrap()));
+    let house = House::start(&json!({
+        "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1", "settings": { "udp": true } }],
+        "outbounds": [{ "protocol": "freedom", "settings": { "finalRules": [
+            { "action": "block", "ip": ["127.0.0.0/8"], "port": ports, "blockDelay": 0 },
+            { "action": "allow" },
+            { "action": "block" },
+        ] } }],
+    }));
+    let mut held = tunnel(house.at("in"), &blocked.local_addr().unwrap().to_string()).await;
+    held.write_all(b"nobody hears this").await.unwrap();
+    assert_eq!(held.read(&mut [0; 8]).await.unwrap(), 0);
+    let mut way = tunnel(house.at("in"), &open.to_string()).await;
+    way.write_all(b"heard\n").await.unwrap();
+    assert_eq!(line(&mut way).await, "heard");
+    let none = tokio::time::timeout(std::time::Duration::from_millis(100), blocked.accept()).await;
+    assert!(none.is_err(), "nobody may have been dialed");
+
+    let (_control, relay) = association(house.at("in")).await;
+    let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    client.send_to(&wrapped(deaf.local_addr().unwrap(), b"x"), relay).await.unwrap();
+    client.send_to(&wrapped(near.local_addr().unwrap(), b"y"), relay).await.unwrap();
+    let mut room = [0; 64];
+    let (_, way) = near.recv_from(&mut room).await.unwrap();
+    // Neither is heard from who is blocked, though the way out is open to all.
+    deaf.send_to(b"z", way).await.unwrap();
+    near.send_to(b"answer", way).await.unwrap();
+    let len = client.recv(&mut room).await.unwrap();
+    assert_eq!(room[..len], wrapped(near.local_addr().unwrap(), b"answer"));
+    assert_eq!(deaf.try_recv(&mut room).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    house.stop().await;
+}
