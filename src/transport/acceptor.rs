@@ -15,6 +15,7 @@ use super::grpc;
 use super::httpupgrade;
 use super::settings;
 use super::ws;
+use super::xhttp;
 use crate::flow::{BoxStream, Stage, Stream};
 use crate::model::carrier::RawKind;
 use crate::model::reality::Reality;
@@ -48,6 +49,7 @@ enum Carrier {
     HttpUpgrade(Arc<httpupgrade::Server>),
     Ws(Arc<ws::Server>),
     Grpc(grpc::Server),
+    Xhttp(Arc<xhttp::Server>),
 }
 
 impl Acceptor {
@@ -74,6 +76,7 @@ impl Acceptor {
             model::Carrier::HttpUpgrade(set) => Carrier::HttpUpgrade(Arc::new(httpupgrade::Server::new(stream, set))),
             model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Server::new(stream, ws))),
             model::Carrier::Grpc(set) => Carrier::Grpc(grpc::Server::new(set, &stream.sockopt)),
+            model::Carrier::Xhttp(set) => Carrier::Xhttp(Arc::new(xhttp::Server::new(stream, set)?)),
             _ => Carrier::Raw,
         };
         Ok(Self { proxied: settings::proxied(stream), security, carrier })
@@ -150,6 +153,7 @@ impl Acceptor {
             Carrier::Disguise(disguise) => Box::pin(disguise.accept(secured.io, limit)).await.map(|io| (io, None)),
             Carrier::HttpUpgrade(http) => Box::pin(http.accept(secured.io, limit)).await,
             Carrier::Grpc(server) => return Box::pin(server.accept(secured, limit)).await,
+            Carrier::Xhttp(server) => return Box::pin(server.accept(secured, limit)).await,
             Carrier::Ws(ws) => Box::pin(ws.accept(secured.io, limit)).await,
         };
         let (io, forwarded) = opened.map_err(|source| AcceptError { stage: Stage::Carry, source })?;

@@ -12,6 +12,8 @@ use jiff::{Timestamp, ToSpan, tz::TimeZone};
 /// What a request pretends to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
+    /// A script that fetches something.
+    Fetch,
     /// A script that opens a WebSocket.
     WebSocket,
 }
@@ -151,6 +153,16 @@ fn worn(browser: Browser, purpose: Purpose, from: Wardrobe) -> Vec<(&'static str
     }
     wear("Accept-Language", if browser == Browser::Firefox { "en-US,en;q=0.5" } else { "en-US,en;q=0.9" });
     match purpose {
+        Purpose::Fetch => {
+            wear("Sec-Fetch-Mode", "cors");
+            wear("Sec-Fetch-Dest", "empty");
+            let priority = match browser {
+                Browser::Firefox => "u=4",
+                Browser::Safari => "u=3, i",
+                _ => "u=1, i",
+            };
+            wear("Priority", priority);
+        }
         Purpose::WebSocket => {
             wear("Sec-Fetch-Mode", "websocket");
             wear("Sec-Fetch-Dest", if browser == Browser::Safari { "websocket" } else { "empty" });

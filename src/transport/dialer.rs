@@ -15,6 +15,7 @@ use super::httpupgrade;
 use super::lines::Lines;
 use super::settings;
 use super::ws;
+use super::xhttp;
 use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxFuture, BoxStream, DialError, Services, Stage};
 use crate::model::carrier::RawKind;
@@ -48,6 +49,7 @@ enum Carrier {
     HttpUpgrade(Arc<httpupgrade::Client>),
     Ws(Arc<ws::Client>),
     Grpc(Arc<grpc::Client>),
+    Xhttp(Arc<xhttp::Client>),
 }
 
 /// Time for the socket, and then again for what goes around it (Xray's dial time-out).
@@ -60,7 +62,11 @@ impl Dialer {
     /// [`TransportError`] names the setting.
     pub fn new(stream: &model::Stream, inner: tls::Inner, crypto: &tls::Crypto) -> Result<Self, TransportError> {
         settings::built(stream)?;
-        let inner = settings::inner(stream, inner);
+        let inner = match &stream.carrier {
+            model::Carrier::Xhttp(_) if xhttp::is_http2(stream) => tls::Inner::Http2,
+            model::Carrier::Xhttp(_) => tls::Inner::Http1,
+            _ => settings::inner(stream, inner),
+        };
         let security = match &stream.security {
             model::Security::None => Security::None,
             model::Security::Tls(set) => Security::Tls(tls::Client::new(crypto, &tls::ClientOptions::of(set, inner)?)?),
@@ -77,6 +83,7 @@ impl Dialer {
             model::Carrier::HttpUpgrade(set) => Carrier::HttpUpgrade(Arc::new(httpupgrade::Client::new(stream, set))),
             model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Client::new(stream, ws))),
             model::Carrier::Grpc(set) => Carrier::Grpc(Arc::new(grpc::Client::new(set, &stream.security)?)),
+            model::Carrier::Xhttp(set) => Carrier::Xhttp(Arc::new(xhttp::Client::new(stream, set)?)),
             _ => Carrier::Raw,
         };
         let socket = SocketOptions::from(&stream.sockopt);
@@ -155,6 +162,7 @@ impl Dialer {
             Carrier::HttpUpgrade(http) => http.open(secured.line().await?, &to.host).await.map_err(failed),
             Carrier::Ws(ws) => ws.open(secured.line().await?, &to.host).await.map_err(failed),
             Carrier::Grpc(client) => client.open(&secured, to, blame).await,
+            Carrier::Xhttp(client) => client.open(&secured, to, blame).await,
         }
     }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::browser::{Fields, Purpose, dress};
 use crate::addr::Host;
+use crate::model::reality::Reality;
 use crate::model::stream::{Security, Stream};
 use crate::proto::http::Headers;
 
@@ -30,7 +31,11 @@ impl Request {
         dress(&mut fields, purpose);
         let tls_name = match &stream.security {
             Security::Tls(tls) => tls.server_name.as_str(),
-            Security::None | Security::Reality(_) | Security::Xtls(_) => "",
+            Security::Reality(reality) => match &**reality {
+                Reality::Client(client) => client.server_name.as_str(),
+                Reality::Server(_) => "",
+            },
+            Security::None | Security::Xtls(_) => "",
         };
         let host = [host, tls_name].into_iter().find(|name| !name.is_empty()).map(str::to_owned);
         Self { path: escaped(path), host, fields }
@@ -51,6 +56,11 @@ impl Request {
         let mut head = format!("GET {} HTTP/1.1\r\n", self.path).into_bytes();
         headers.write(&mut head);
         head
+    }
+
+    /// The fields besides, configured ones and a browser's.
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
     }
 
     /// The value of Host.
@@ -84,7 +94,8 @@ impl Place {
         self.is_host(host) && (path == self.path || unescaped(path) == self.path.as_bytes())
     }
 
-    fn is_host(&self, host: Option<&[u8]>) -> bool {
+    /// Whether a request's host is the configured one, if one is configured.
+    pub(super) fn is_host(&self, host: Option<&[u8]>) -> bool {
         if self.host.is_empty() {
             return true;
         }
@@ -98,7 +109,7 @@ impl Place {
 }
 
 /// A path as it may stand in a request: what is escaped already stays, and only what must not stand there is escaped.
-fn escaped(path: &str) -> String {
+pub(super) fn escaped(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let bytes = path.as_bytes();
     for (at, &byte) in bytes.iter().enumerate() {

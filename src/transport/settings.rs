@@ -2,7 +2,7 @@
 
 use super::error::TransportError;
 use crate::model::sockopt::SockOpt;
-use crate::model::stream::{Carrier, Stream};
+use crate::model::stream::{Carrier, Security, Stream};
 use crate::net::Families;
 use crate::tls::Inner;
 
@@ -10,8 +10,11 @@ use crate::tls::Inner;
 pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
     let what = match &stream.carrier {
         _ if !stream.mask.tcp.is_empty() => "finalmask",
-        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) => return Ok(()),
-        Carrier::Xhttp(_) => "network xhttp",
+        Carrier::Xhttp(_) if stream.download.is_some() => "downloadSettings",
+        Carrier::Xhttp(_) if is_http3(stream) => "XHTTP over HTTP/3 (alpn h3)",
+        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) | Carrier::Xhttp(_) => {
+            return Ok(());
+        }
         Carrier::Kcp(_) => "network kcp",
         Carrier::Hysteria(_) => "network hysteria",
         Carrier::Http(_) => "network http",
@@ -30,6 +33,11 @@ pub(super) fn proxied(stream: &Stream) -> bool {
         _ => false,
     };
     own || stream.sockopt.accept_proxy_protocol
+}
+
+/// Whether XHTTP goes by QUIC.
+fn is_http3(stream: &Stream) -> bool {
+    matches!(&stream.security, Security::Tls(tls) if tls.alpn.0 == ["h3"])
 }
 
 /// What is spoken inside the security: of the carrier, or of what it carries.

@@ -1,5 +1,6 @@
 //! Which parts of a stream can run.
 
+use crate::model::carrier::{UplinkPlacement, Xhttp};
 use crate::model::sockopt::{AddressPort, FastOpen, SockOpt};
 use crate::model::stream::{Carrier, Security, Stream};
 use crate::model::tls::{CertUsage, Tls};
@@ -22,6 +23,7 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     let mut parts = vec![];
     match &stream.carrier {
         Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) => {}
+        Carrier::Xhttp(set) => parts.extend(xhttp_parts(stream, set)),
         other => parts.push(refuse(format!("the network {}", other.word(Dialect::Json)))),
     }
     match &stream.security {
@@ -33,6 +35,23 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
         parts.push(refuse("finalmask"));
     }
     parts.extend(socket_parts(&stream.sockopt));
+    parts
+}
+
+fn xhttp_parts(stream: &Stream, set: &Xhttp) -> Vec<Part> {
+    let mut parts = vec![];
+    if stream.download.is_some() {
+        parts.push(refuse("downloadSettings"));
+    }
+    if matches!(&stream.security, Security::Tls(tls) if tls.alpn.0 == ["h3"]) {
+        parts.push(refuse("XHTTP over HTTP/3 (alpn h3)"));
+    }
+    if matches!(set.uplink_data_placement, UplinkPlacement::Cookie | UplinkPlacement::Header) {
+        parts.push(refuse("uplinkDataPlacement in cookies or headers"));
+    }
+    if !set.session_id_table.is_empty() {
+        parts.push(skip("sessionIDTable (ids of sessions are UUIDs)"));
+    }
     parts
 }
 

@@ -1,0 +1,23 @@
+//! XHTTP: a stream in plain requests and answers, as one request, two, or many.
+//!
+//! What comes down is the body of one answer. What goes up is the body of the same request, of one beside it, or the bodies
+//! of many numbered ones, which the server puts in order. Any HTTP proxy in between passes at least the last.
+
+mod body;
+mod client;
+mod draw;
+mod halves;
+mod http2;
+mod huffman;
+mod padding;
+mod plan;
+mod post;
+mod queue;
+mod server;
+mod sessions;
+mod spot;
+
+pub(super) use client::{Client, is_http2};
+pub(super) use server::Server;
+#[cfg(test)]
+mod tests;

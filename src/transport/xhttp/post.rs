@@ -1,0 +1,180 @@
+//! What goes up, by requests of its own.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::body::Outgoing;
+use super::http2::Ticket;
+use crate::flow::BoxFuture;
+
+/// What comes of a request.
+pub(super) type Answered = BoxFuture<'static, hyper::Result<Response<Incoming>>>;
+
+/// A way to send requests one after the other.
+pub(super) enum Sender {
+    /// Over a connection of its own.
+    Http1(http1::SendRequest<Outgoing>),
+    /// Over one that is shared.
+    Http2(Arc<Ticket>),
+}
+
+impl Sender {
+    /// Sends a request; the answer is another matter.
+    pub(super) async fn send(&mut self, request: Request<Outgoing>) -> hyper::Result<Answered> {
+        Ok(match self {
+            Self::Http1(sender) => {
+                sender.ready().await?;
+                Box::pin(sender.send_request(request))
+            }
+            Self::Http2(ticket) => {
+                let mut sender: http2::SendRequest<Outgoing> = ticket.sender();
+                sender.ready().await?;
+                Box::pin(sender.send_request(request))
+            }
+        })
+    }
+
+    /// Another of the same, where connections are shared; of an own one only what is left, which is nothing.
+    pub(super) fn again(&self) -> Option<Self> {
+        match self {
+            Self::Http1(_) => None,
+            Self::Http2(ticket) => Some(Self::Http2(Arc::clone(ticket))),
+        }
+    }
+
+    /// Whether a request may leave before the one in front was answered.
+    fn overlaps(&self) -> bool {
+        matches!(self, Self::Http2(_))
+    }
+}
+
+/// How packets are made.
+pub(super) struct Pace {
+    /// Most bytes of one.
+    pub(super) most: usize,
+    /// Time between the beginnings of two.
+    pub(super) interval: Duration,
+}
+
+/// Packets under way at a time. A server keeps thirty of them, unless it is told otherwise.
+const UNDER_WAY: usize = 16;
+
+/// Sends all that comes through the channel in packets; `packet` makes the request of one. Falls silent when one fails, and
+/// says so by `end`.
+pub(super) async fn packets(
+    mut from: mpsc::Receiver<Bytes>,
+    mut sender: Sender,
+    pace: Pace,
+    packet: impl Fn(u64, Bytes) -> Request<Outgoing> + Send,
+    end: CancellationToken,
+) {
+    let places = Arc::new(Semaphore::new(UNDER_WAY));
+    let mut left = Bytes::new();
+    let mut number = 0;
+    loop {
+        let Some(bytes) = gather(&mut from, &mut left, pace.most).await else { return };
+        let next = Instant::now() + pace.interval;
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(answer) = sender.send(packet(number, bytes)).await else { return end.cancel() };
+        number += 1;
+        let settled = settle(answer);
+        if sender.overlaps() {
+            let end = end.clone();
+            tokio::spawn(async move {
+                if settled.await.is_err() {
+                    end.cancel();
+                }
+                drop(place);
+            });
+        } else if settled.await.is_err() {
+            return end.cancel();
+        }
+        sleep_until(next).await;
+    }
+}
+
+/// Reads the answer to a request that only goes up, for as long as the stream lives.
+pub(super) async fn upload(answer: Answered, end: CancellationToken) {
+    tokio::select! {
+        settled = settle(answer) => {
+            if settled.is_err() {
+                end.cancel();
+            }
+        }
+        () = end.cancelled() => {}
+    }
+}
+
+/// Success, and nothing of the body kept.
+async fn settle(answer: Answered) -> io::Result<()> {
+    let response = answer.await.map_err(io::Error::other)?;
+    if response.status() != 200 {
+        return Err(io::Error::other(Status(response.status().as_u16())));
+    }
+    let mut body = response.into_body();
+    while let Some(frame) = body.frame().await {
+        frame.map_err(io::Error::other)?;
+    }
+    Ok(())
+}
+
+/// The server answered with something else than success.
+#[derive(Debug, thiserror::Error)]
+#[error("the server answered {0}")]
+pub(super) struct Status(pub(super) u16);
+
+/// The next packet: what waits, up to so many bytes. Nothing at the end.
+async fn gather(from: &mut mpsc::Receiver<Bytes>, left: &mut Bytes, most: usize) -> Option<Bytes> {
+    let mut first = std::mem::take(left);
+    if first.is_empty() {
+        first = from.recv().await?;
+    }
+    if first.len() >= most {
+        *left = first.split_off(most);
+        return Some(first);
+    }
+    let Ok(second) = from.try_recv() else { return Some(first) };
+    let mut packet = BytesMut::from(first);
+    let mut next = Some(second);
+    while let Some(mut chunk) = next {
+        let room = (most - packet.len()).min(chunk.len());
+        packet.extend_from_slice(&chunk.split_to(room));
+        if !chunk.is_empty() {
+            *left = chunk;
+            break;
+        }
+        next = if packet.len() < most { from.try_recv().ok() } else { None };
+    }
+    Some(packet.freeze())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn packets_take_what_waits_and_no_more_than_fits() {
+        let (sender, mut from) = mpsc::channel(8);
+        for chunk in ["abc", "defgh", "i"] {
+            sender.send(Bytes::from_static(chunk.as_bytes())).await.unwrap();
+        }
+        drop(sender);
+        let mut left = Bytes::new();
+        let mut all = Vec::new();
+        while let Some(packet) = gather(&mut from, &mut left, 4).await {
+            all.push(packet);
+        }
+        assert_eq!(all, ["abcd", "efgh", "i"]);
+    }
+}

@@ -1,0 +1,203 @@
+//! Client against server in every mode and version, and what strangers get.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::addr::{Host, Target};
+use crate::flow::{Blame, BoxFuture, BoxStream, DialError};
+use crate::model::carrier::{Placement, Xhttp, XhttpMode};
+use crate::model::stream::{Security, Stream};
+use crate::shape::Ranged;
+use crate::transport::arrival::{Arrival, Arrivals};
+use crate::transport::lines::Lines;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// Connections into a server; what arrives there comes through the channel.
+struct Into {
+    server: Arc<Server>,
+    arrivals: mpsc::Sender<Arrival>,
+    opened: Mutex<usize>,
+}
+
+impl Lines for Into {
+    fn line(&self) -> BoxFuture<'_, Result<BoxStream, DialError>> {
+        Box::pin(async {
+            let (near, far) = duplex(64 * 1024);
+            *self.opened.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            let (server, arrivals) = (Arc::clone(&self.server), self.arrivals.clone());
+            tokio::spawn(async move {
+                let Ok(Arrivals::Many(mut many)) = server.accept(Arrival::from(Box::new(far) as BoxStream), LONG).await
+                else {
+                    return;
+                };
+                while let Some(arrival) = many.recv().await {
+                    arrivals.send(arrival).await.unwrap();
+                }
+            });
+            Ok(Box::new(near) as BoxStream)
+        })
+    }
+}
+
+struct House {
+    client: Arc<Client>,
+    lines: Into,
+    arrivals: mpsc::Receiver<Arrival>,
+}
+
+/// With TLS settings a client speaks HTTP/2; nothing here encrypts.
+fn stream(http2: bool) -> Stream {
+    let security = if http2 { Security::Tls(Box::default()) } else { Security::None };
+    Stream { security, ..Stream::default() }
+}
+
+fn house(http2: bool, set: &Xhttp) -> House {
+    let (sender, arrivals) = mpsc::channel(16);
+    let server = Arc::new(Server::new(&stream(http2), set).unwrap());
+    let client = Arc::new(Client::new(&stream(http2), set).unwrap());
+    House { client, lines: Into { server, arrivals: sender, opened: Mutex::new(0) }, arrivals }
+}
+
+impl House {
+    async fn pair(&mut self) -> (BoxStream, BoxStream) {
+        let to = Target::new(Host::parse("a.example").unwrap(), 443);
+        let near = self.client.open(&self.lines, &to, Blame::Server).await.unwrap();
+        (near, self.arrivals.recv().await.unwrap().io)
+    }
+
+    fn opened(&self) -> usize {
+        *self.lines.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const MODES: [XhttpMode; 4] = [XhttpMode::Auto, XhttpMode::PacketUp, XhttpMode::StreamUp, XhttpMode::StreamOne];
+
+async fn hear(io: &mut BoxStream, expected: &[u8]) {
+    let mut heard = vec![0; expected.len()];
+    io.read_exact(&mut heard).await.unwrap();
+    assert!(heard == expected);
+}
+
+#[tokio::test]
+async fn bytes_pass_in_every_mode_and_version() {
+    let bulk: Vec<u8> = (0..300_000_u32).map(|n| n.to_le_bytes()[1]).collect();
+    for http2 in [false, true] {
+        for mode in MODES {
+            let few = Ranged::new(100_000, 100_000);
+            let set = Xhttp { mode, sc_max_each_post_bytes: few, path: "/up".into(), ..Xhttp::default() };
+            let mut house = house(http2, &set);
+            let (mut near, mut far) = house.pair().await;
+            near.write_all(b"first").await.unwrap();
+            hear(&mut far, b"first").await;
+            far.write_all(b"answer").await.unwrap();
+            hear(&mut near, b"answer").await;
+            let (up, down) = (bulk.clone(), bulk.clone());
+            let (mut near, mut far) = (tokio::io::split(near), tokio::io::split(far));
+            let sending = tokio::spawn(async move { near.1.write_all(&up).await.map(|()| near) });
+            let answering = tokio::spawn(async move { far.1.write_all(&down).await.map(|()| far.1) });
+            let mut heard = vec![0; bulk.len()];
+            far.0.read_exact(&mut heard).await.unwrap();
+            assert!(heard == bulk, "up, {mode:?}, {http2}");
+            let mut near = sending.await.unwrap().unwrap();
+            near.0.read_exact(&mut heard).await.unwrap();
+            assert!(heard == bulk, "down, {mode:?}, {http2}");
+            // The end of what comes down is an end, not a fault.
+            answering.await.unwrap().unwrap().shutdown().await.unwrap();
+            assert_eq!(near.0.read(&mut heard).await.unwrap(), 0, "{mode:?}, {http2}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_is_missed() {
+    for http2 in [false, true] {
+        for mode in MODES {
+            let mut house = house(http2, &Xhttp { mode, ..Xhttp::default() });
+            let (near, mut far) = house.pair().await;
+            drop(near);
+            let mut rest = Vec::new();
+            let gone = far.read_to_end(&mut rest);
+            let _ = tokio::time::timeout(LONG, gone).await.unwrap_or_else(|_| panic!("{mode:?}, {http2}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn pieces_stand_where_the_settings_say() {
+    for placement in [Placement::Path, Placement::Cookie, Placement::Header, Placement::Query] {
+        let set = Xhttp {
+            session_id_placement: placement,
+            seq_placement: placement,
+            x_padding_obfs_mode: true,
+            x_padding_placement: Placement::Cookie,
+            path: "/a?b=c".into(),
+            ..Xhttp::default()
+        };
+        let mut house = house(true, &set);
+        let (mut near, mut far) = house.pair().await;
+        near.write_all(b"hello").await.unwrap();
+        hear(&mut far, b"hello").await;
+    }
+}
+
+#[tokio::test]
+async fn streams_share_connections_as_xmux_says() {
+    let mut set = Xhttp { mode: XhttpMode::StreamOne, ..Xhttp::default() };
+    set.xmux.max_connections = Ranged::new(2, 2);
+    let mut shared = house(true, &set);
+    let mut all = Vec::new();
+    for _ in 0..6 {
+        all.push(shared.pair().await);
+    }
+    assert_eq!(shared.opened(), 2);
+    set.xmux.max_connections = Ranged::default();
+    set.xmux.c_max_reuse_times = Ranged::new(2, 2);
+    let mut used_up = house(true, &set);
+    for _ in 0..6 {
+        all.push(used_up.pair().await);
+    }
+    assert_eq!(used_up.opened(), 3);
+}
+
+/// The status of an answer to a request that is written by hand.
+async fn status(set: &Xhttp, request: &str) -> String {
+    let server = Arc::new(Server::new(&Stream::default(), set).unwrap());
+    let (mut near, far) = duplex(64 * 1024);
+    near.write_all(request.as_bytes()).await.unwrap();
+    let Ok(Arrivals::Many(_many)) = server.accept(Arrival::from(Box::new(far) as BoxStream), LONG).await else {
+        panic!("many were expected")
+    };
+    let mut answer = vec![0; 12];
+    near.read_exact(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer[9..]).into_owned()
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_refused_by_its_status() {
+    let set = Xhttp { path: "/up".into(), host: "a.example".into(), ..Xhttp::default() };
+    let padding = "X".repeat(200);
+    let ask = |line: &str, more: &str| format!("{line} HTTP/1.1\r\nHost: a.example\r\n{more}\r\n");
+    let referer = format!("Referer: http://a.example/up/?x_padding={padding}\r\n");
+    for (request, expected) in [
+        (ask("GET /down/1", &referer), "404"),
+        (ask("GET /up/1", &referer).replace("Host: a", "Host: b"), "404"),
+        (ask("GET /up/1", ""), "400"),
+        (ask("GET /up/1?x_padding=XX", ""), "400"),
+        (ask("OPTIONS /up/1", ""), "200"),
+        (ask("POST /up/1/x", &referer), "500"),
+        (ask("POST /up/1/0", &format!("{referer}Content-Length: 1000001\r\n")), "413"),
+        (ask("POST /up/1/0", &format!("{referer}Content-Length: 0\r\n")), "200"),
+    ] {
+        let request = if request.contains("1000001") { request + &"x".repeat(32) } else { request };
+        assert_eq!(status(&set, &request).await, expected, "{request}");
+    }
+    let named = Xhttp { mode: XhttpMode::PacketUp, ..set };
+    assert_eq!(status(&named, &ask("POST /up/1", &referer)).await, "400");
+    assert_eq!(status(&named, &ask("POST /up/", &referer)).await, "400");
+}
