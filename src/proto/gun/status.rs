@@ -1,5 +1,7 @@
 //! What a gRPC server says to requests that are no calls of ours.
 
+use std::fmt::Write as _;
+
 use super::paths::Paths;
 
 /// A refusal, worded as Xray's gRPC library words it: a stranger sees the same server.
@@ -9,8 +11,22 @@ pub struct Refusal {
     pub http: u16,
     /// Status of gRPC.
     pub grpc: u8,
-    /// What is said of it.
+    /// What is said of it, as a header holds it.
     pub message: String,
+}
+
+impl Refusal {
+    fn new(http: u16, grpc: u8, message: &str) -> Self {
+        let mut held = String::with_capacity(message.len());
+        for byte in message.bytes() {
+            if matches!(byte, b' '..=b'~') && byte != b'%' {
+                held.push(char::from(byte));
+            } else {
+                let _ = write!(held, "%{byte:02X}");
+            }
+        }
+        Self { http, grpc, message: held }
+    }
 }
 
 /// Why a request is none of the calls; nothing if it is one.
@@ -19,11 +35,11 @@ pub fn refusal(method: &str, content_type: Option<&str>, path: &str, paths: &Pat
     let content_type = content_type.unwrap_or_default();
     if !is_grpc(content_type) {
         let message = format!("invalid gRPC request content-type \"{content_type}\"");
-        return Some(Refusal { http: 415, grpc: INVALID, message });
+        return Some(Refusal::new(415, INVALID, &message));
     }
     if method != "POST" {
         let message = format!("Received a HEADERS frame with :method \"{method}\" which should be POST");
-        return Some(Refusal { http: 405, grpc: INTERNAL, message });
+        return Some(Refusal::new(405, INTERNAL, &message));
     }
     if path == paths.tun || path == paths.multi {
         return None;
@@ -37,7 +53,7 @@ pub fn refusal(method: &str, content_type: Option<&str>, path: &str, paths: &Pat
         }
         Some((service, _)) => format!("unknown service {service}"),
     };
-    Some(Refusal { http: 200, grpc: UNIMPLEMENTED, message })
+    Some(Refusal::new(200, UNIMPLEMENTED, &message))
 }
 
 /// `application/grpc`, alone or with a form of messages behind it.
@@ -74,6 +90,7 @@ mod tests {
         assert_eq!(told("PUT", grpc, "/my/path/a"), said(405, 13, put));
         assert_eq!(told("POST", grpc, "/my/path/c"), said(200, 12, "unknown method c for service my/path"));
         assert_eq!(told("POST", grpc, "/my/other/a"), said(200, 12, "unknown service my/other"));
+        assert_eq!(told("POST", grpc, "/a%20\u{e9}/b"), said(200, 12, "unknown service a%2520%C3%A9"));
         assert_eq!(told("POST", grpc, "/a"), said(200, 12, "malformed method name: \"/a\""));
     }
 }

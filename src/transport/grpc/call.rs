@@ -163,8 +163,8 @@ impl Up {
         match std::mem::replace(self, Self::Ended) {
             Self::Unanswered(mut respond) => {
                 let mut head = Response::new(());
-                *head.headers_mut() = over();
                 head.headers_mut().insert(CONTENT_TYPE, GRPC);
+                head.headers_mut().extend(over());
                 respond.send_response(head, true).map(drop).map_err(io::Error::other)
             }
             Self::Open { mut link, serving } => link.end(serving.then(over)),

@@ -63,7 +63,7 @@ impl Server {
         let (sender, arrivals) = mpsc::channel(WAITING);
         let Self { paths, trust, .. } = self.clone();
         tokio::spawn(async move {
-            let mut closing = false;
+            let (mut closing, mut welcome) = (false, false);
             loop {
                 let request = tokio::select! {
                     next = visit.next() => next,
@@ -75,6 +75,9 @@ impl Server {
                 };
                 let Some(request) = request else { return };
                 let Some(request) = taken(request, &paths) else { continue };
+                if !std::mem::replace(&mut welcome, true) {
+                    visit.welcome();
+                }
                 let source = source(&request.head.headers, &trust).or(from);
                 let arrival = Arrival { io: Box::new(Call::taken(request)), hello: hello.clone(), source };
                 // Nobody receives any more; the call ends with what comes back.

@@ -283,6 +283,14 @@ async fn a_silent_server_is_given_up_and_a_silent_visitor_too() {
     near.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
     let error = server.accept(arrival(far), LIMIT).await.err().unwrap();
     assert_eq!((error.stage, error.source.kind()), (Stage::Carry, ErrorKind::InvalidData));
+    let mut said = vec![];
+    near.read_to_end(&mut said).await.unwrap();
+    assert_eq!(said, b"\0\0\x06\x04\0\0\0\0\0\0\x05\0\0\x40\0", "Go's settings, and nothing else");
+    // Less than a client says first is waited for, whatever it is.
+    let (mut near, far) = duplex(1024);
+    near.write_all(b"\x16\x03\x01\x02\0\x01").await.unwrap();
+    let error = server.accept(arrival(far), LIMIT).await.err().unwrap();
+    assert_eq!(error.source.kind(), ErrorKind::TimedOut);
 }
 
 /// One connection that is there already.

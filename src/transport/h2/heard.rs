@@ -17,12 +17,39 @@ pub(super) type Mark = Arc<AtomicBool>;
 pub(super) struct Heard {
     io: BoxStream,
     mark: Mark,
+    /// The first bytes, until all of them are there.
+    preface: Option<Vec<u8>>,
 }
+
+/// Length of what a client says first.
+const PREFACE: usize = 24;
 
 impl Heard {
     pub(super) fn new(io: BoxStream) -> (Self, Mark) {
         let mark = Mark::default();
-        (Self { io, mark: Arc::clone(&mark) }, mark)
+        (Self { io, mark: Arc::clone(&mark), preface: None }, mark)
+    }
+
+    /// The same for a server, which looks at the first bytes of a visitor once all of them are there, as Go's does: a
+    /// stranger who says less than that is not told from a client that is slow.
+    pub(super) fn preface_first(self) -> Self {
+        Self { preface: Some(Vec::with_capacity(PREFACE)), ..self }
+    }
+
+    /// Reads the first bytes; once they are there, or the visitor has ended, they are given out.
+    fn poll_preface(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        while let Some(preface) = &mut self.preface {
+            let mut first = [0; PREFACE];
+            let mut read = ReadBuf::new(&mut first[preface.len()..]);
+            ready!(Pin::new(&mut self.io).poll_read(cx, &mut read))?;
+            preface.extend_from_slice(read.filled());
+            if preface.len() == PREFACE || read.filled().is_empty() {
+                // The library reads into far more room than this.
+                buf.put_slice(&preface[..preface.len().min(buf.remaining())]);
+                self.preface = None;
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -30,7 +57,11 @@ impl AsyncRead for Heard {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
-        ready!(Pin::new(&mut this.io).poll_read(cx, buf))?;
+        if this.preface.is_some() {
+            ready!(this.poll_preface(cx, buf))?;
+        } else {
+            ready!(Pin::new(&mut this.io).poll_read(cx, buf))?;
+        }
         if buf.filled().len() > before {
             this.mark.store(true, Ordering::Relaxed);
         }

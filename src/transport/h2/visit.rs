@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::h2::Reason;
 use ::h2::server::{Builder, Connection, SendResponse};
 use bytes::Bytes;
 use http::request::Parts;
@@ -43,11 +44,12 @@ pub struct Request {
     pub ticket: Ticket,
 }
 
-/// Most streams at a time. Peers with one connection for all have many, so this is no more than an end to memory.
-const STREAMS: u32 = 4096;
+/// Most streams at a time. Peers with one connection for all have many, so this is no more than an end to memory, and
+/// visitors are not told of it.
+const STREAMS: usize = 4096;
 
-/// Longest headers of a request.
-const HEADERS: u32 = 64 * 1024;
+/// The protocol's own largest frame.
+const FRAME: u32 = 16_384;
 
 impl Visit {
     /// Reads the beginning of HTTP/2 from a connection.
@@ -57,13 +59,9 @@ impl Visit {
     pub async fn begin(io: BoxStream, care: Care, limit: Duration) -> io::Result<Self> {
         let (io, heard) = Heard::new(io);
         let mut builder = Builder::new();
-        builder
-            .initial_connection_window_size(CONNECTION)
-            .max_concurrent_streams(STREAMS)
-            .max_send_buffer_size(UNSENT)
-            .max_header_list_size(HEADERS)
-            .data_frame_budget(SMALL_FRAMES);
-        let begun = timeout(limit, builder.handshake(io)).await;
+        // What is said before a request was looked at is what Go's gRPC server says.
+        builder.max_frame_size(FRAME).max_send_buffer_size(UNSENT).data_frame_budget(SMALL_FRAMES);
+        let begun = timeout(limit, builder.handshake(io.preface_first())).await;
         let mut connection = begun.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?.map_err(fault)?;
         let (streams, windows) = (Arc::new(Streams::default()), Arc::new(Windows::growing(FIRST_OF_SERVER)));
         let (pings, open) = (connection.ping_pong(), Arc::clone(&streams));
@@ -79,9 +77,15 @@ impl Visit {
     /// Moves the bytes of the connection until there is a further request; nothing once it is over. May be dropped and
     /// called again.
     pub async fn next(&mut self) -> Option<Request> {
-        let (request, respond) = loop {
+        let (request, respond, ticket) = loop {
             tokio::select! {
-                next = self.connection.accept() => break next?.ok()?,
+                next = self.connection.accept() => {
+                    let (request, mut respond) = next?.ok()?;
+                    match Ticket::take(&self.streams, STREAMS) {
+                        Some(ticket) => break (request, respond, ticket),
+                        None => respond.send_reset(Reason::REFUSED_STREAM),
+                    }
+                }
                 () = self.gone.as_mut() => return None,
                 () = self.windows.grown() => {
                     let now = self.windows.now();
@@ -93,8 +97,12 @@ impl Visit {
             }
         };
         let (head, body) = request.into_parts();
-        let ticket = Ticket::take(&self.streams, usize::MAX)?;
         Some(Request { head, down: Downlink::new(body, Arc::clone(&self.windows)), respond, ticket })
+    }
+
+    /// Opens the window of the connection, once there was a request of one who knows what to ask for.
+    pub fn welcome(&mut self) {
+        self.connection.set_target_window_size(CONNECTION);
     }
 
     /// Takes no further request; what runs goes on.
