@@ -1,0 +1,42 @@
+//! What is done with the bytes of a fuzzer, or of a file of the corpus: each target shows them to one codec, whole and in
+//! pieces, and panics where the two come to different things, where a codec claims more than it was shown, or where what
+//! it wrote is not what it reads.
+
+mod feed;
+mod gun;
+mod http;
+mod mux;
+mod shadowsocks;
+mod socks;
+mod tls;
+mod trojan;
+mod vless;
+mod websocket;
+
+/// All targets, by the names of their folders in the corpus.
+pub const ALL: &[(&str, fn(&[u8]))] = &[
+    ("client-hello", tls::hello),
+    ("gun", gun::hunks),
+    ("gun-paths", gun::paths),
+    ("http-body", http::body),
+    ("http-connect", http::connect),
+    ("http-request", http::request),
+    ("http-response", http::response),
+    ("mux-frames", mux::frames),
+    ("mux-xudp", mux::xudp),
+    ("shadowsocks-2022-stream", shadowsocks::stream_2022),
+    ("shadowsocks-2022-udp", shadowsocks::udp_2022),
+    ("shadowsocks-stream", shadowsocks::stream),
+    ("shadowsocks-udp", shadowsocks::udp),
+    ("sniff", tls::sniff),
+    ("socks-address", socks::address),
+    ("socks-client", socks::client),
+    ("socks-server", socks::server),
+    ("socks-udp", socks::udp),
+    ("trojan", trojan::request),
+    ("trojan-udp", trojan::frames),
+    ("vless", vless::request),
+    ("vless-answer", vless::answer),
+    ("vless-udp", vless::lengths),
+    ("websocket", websocket::frames),
+];

@@ -1,0 +1,161 @@
+//! Shadowsocks, both generations. No fuzzer finds a key: the input is what is sealed, and where the wire is bent.
+
+use bytes::BytesMut;
+use etemenanki::addr::Target;
+use etemenanki::proto::shadowsocks::v2022::{
+    self, ClientKeys, ClientSession, RequestSealer, ServerKeys, ServerSession,
+};
+use etemenanki::proto::shadowsocks::{Key, Method, Sealer, Server, open_datagram, seal_datagram};
+use etemenanki::wire::{Open, Seal};
+
+use super::feed;
+
+/// Two bytes say where the wire is bent, a third how (not at all, if it is 0); the rest is payload.
+struct Plan<'a> {
+    at: usize,
+    by: u8,
+    payload: &'a [u8],
+}
+
+impl<'a> Plan<'a> {
+    fn of(data: &'a [u8]) -> Option<Self> {
+        let (head, payload) = data.split_first_chunk::<3>()?;
+        Some(Self { at: usize::from(u16::from_be_bytes([head[0], head[1]])), by: head[2], payload })
+    }
+
+    fn bend(&self, wire: &mut [u8]) {
+        let len = wire.len();
+        if len > 0 {
+            wire[self.at % len] ^= self.by;
+        }
+    }
+
+    /// What was read is what was sealed, or less of it where the wire was bent.
+    fn judge(&self, read: Option<&[u8]>) {
+        match read {
+            Some(read) if self.by == 0 => assert_eq!(read, self.payload),
+            Some(read) => assert!(self.payload.starts_with(read), "something that was never said"),
+            None => assert_ne!(self.by, 0, "refused"),
+        }
+    }
+}
+
+fn target() -> Target {
+    "a.example:443".parse().expect("a target")
+}
+
+fn seal(mut sealer: impl Seal, payload: &[u8]) -> BytesMut {
+    let (mut wire, mut rest) = (BytesMut::new(), payload);
+    loop {
+        let took = sealer.seal(rest, &mut wire);
+        rest = &rest[took..];
+        if rest.is_empty() {
+            sealer.finish(&mut wire);
+            return wire;
+        }
+        assert!(took > 0, "nothing was taken");
+    }
+}
+
+fn rest(open: impl Open, wire: &[u8], plain: &mut Vec<u8>) {
+    let open = std::cell::RefCell::new(Some(open));
+    // The opener knows the keys of this stream only, so it is asked once.
+    let mut open = open.take().expect("there is one");
+    let mut held = wire.to_vec();
+    while let Ok(opened) = open.open(&mut held) {
+        let etemenanki::wire::Opened::Plain { used, at } = opened else { return };
+        plain.extend_from_slice(&held[at]);
+        held.drain(..used);
+    }
+}
+
+/// A stream with its opening.
+pub fn stream(data: &[u8]) {
+    let Some(plan) = Plan::of(data) else { return };
+    let key = Key::of_password(Method::Aes128, b"password");
+    let sealer = Sealer::request(&key, vec![7; 16], &target()).expect("a key that fits");
+    let mut wire = seal(sealer, plan.payload);
+    plan.bend(&mut wire);
+    let keys = [key];
+    let mut read = None;
+    let shaken = feed::shake(
+        &wire,
+        || Server::new(&keys, |_: &[u8]| true),
+        |request| {
+            let mut plain = request.early.clone();
+            let words = format!("{} {} {}", request.user, request.target, plain.len());
+            read = Some((request, std::mem::take(&mut plain)));
+            words
+        },
+    );
+    let plain = read.zip(shaken).and_then(|((request, mut plain), shaken)| {
+        rest(request.open, &shaken.ok()?.1, &mut plain);
+        (plan.by != 0 || request.target == target()).then_some(plain)
+    });
+    plan.judge(plain.as_deref());
+}
+
+/// A datagram; the input itself is shown too.
+pub fn udp(data: &[u8]) {
+    let key = Key::of_password(Method::Chacha20, b"password");
+    let _ = open_datagram(&key, &mut data.to_vec());
+    let Some(plan) = Plan::of(data) else { return };
+    let mut wire = BytesMut::new();
+    seal_datagram(&key, &[7; 32], &target(), plan.payload, &mut wire).expect("a key that fits");
+    plan.bend(&mut wire);
+    let opened = open_datagram(&key, &mut wire);
+    assert_eq!(opened.is_ok(), plan.by == 0);
+    plan.judge(opened.ok().map(|(_, at)| &wire[at]));
+}
+
+const NOW: u64 = 1_700_000_000;
+
+fn keys() -> (ClientKeys, ServerKeys) {
+    let key = |byte| Key::of_bytes(Method::Aes128, &[byte; 16]).expect("a key that fits");
+    let client = ClientKeys::new(vec![key(1), key(2)]).expect("keys that fit");
+    (client, ServerKeys::shared(key(1), vec![key(3), key(2)]).expect("keys that fit"))
+}
+
+/// A stream of the second generation, of one of several users.
+pub fn stream_2022(data: &[u8]) {
+    let Some(plan) = Plan::of(data) else { return };
+    let (client, server) = keys();
+    let sealer = RequestSealer::new(&client, vec![7; 16], &target(), NOW, 9).expect("keys that fit");
+    let mut wire = seal(sealer, plan.payload);
+    plan.bend(&mut wire);
+    let mut read = None;
+    let shaken = feed::shake(
+        &wire,
+        || v2022::Server::new(&server, NOW, |_: &[u8]| true),
+        |accepted| {
+            let words = format!("{} {}", accepted.user, accepted.target);
+            read = Some(accepted);
+            words
+        },
+    );
+    let plain = read.zip(shaken).and_then(|(mut accepted, shaken)| {
+        let mut plain = std::mem::take(&mut accepted.early);
+        rest(accepted.open, &shaken.ok()?.1, &mut plain);
+        (plan.by != 0 || (accepted.user, accepted.target) == (1, target())).then_some(plain)
+    });
+    plan.judge(plain.as_deref());
+}
+
+/// A datagram of the second generation; the input itself is shown too.
+pub fn udp_2022(data: &[u8]) {
+    let (client, server) = keys();
+    let mut raw = data.to_vec();
+    let _ = server.name(&mut raw);
+    let mut session = ClientSession::new(client, [5; 8]).expect("keys that fit");
+    let _ = session.open(&mut data.to_vec(), NOW);
+    let Some(plan) = Plan::of(data) else { return };
+    let mut wire = BytesMut::new();
+    session.seal(&target(), plan.payload, NOW, 9, Default::default(), &mut wire);
+    plan.bend(&mut wire);
+    let opened = server.name(&mut wire).and_then(|_| {
+        let mut session = ServerSession::new(&server, &wire, [6; 8])?;
+        session.open(&mut wire, NOW)
+    });
+    assert_eq!(opened.is_ok(), plan.by == 0);
+    plan.judge(opened.ok().map(|(_, at)| &wire[at]));
+}
