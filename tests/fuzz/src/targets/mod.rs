@@ -4,13 +4,16 @@
 
 mod feed;
 mod gun;
+mod haproxy;
 mod http;
 mod mux;
+mod plan;
 mod shadowsocks;
 mod socks;
 mod tls;
 mod trojan;
 mod vless;
+mod vmess;
 mod websocket;
 
 /// All targets, by the names of their folders in the corpus.
@@ -18,6 +21,7 @@ pub const ALL: &[(&str, fn(&[u8]))] = &[
     ("client-hello", tls::hello),
     ("gun", gun::hunks),
     ("gun-paths", gun::paths),
+    ("haproxy", haproxy::read),
     ("http-body", http::body),
     ("http-connect", http::connect),
     ("http-request", http::request),
@@ -38,5 +42,7 @@ pub const ALL: &[(&str, fn(&[u8]))] = &[
     ("vless", vless::request),
     ("vless-answer", vless::answer),
     ("vless-udp", vless::lengths),
+    ("vmess", vmess::stream),
+    ("vmess-strangers", vmess::strangers),
     ("websocket", websocket::frames),
 ];

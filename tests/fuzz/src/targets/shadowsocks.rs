@@ -1,69 +1,20 @@
-//! Shadowsocks, both generations. No fuzzer finds a key: the input is what is sealed, and where the wire is bent.
+//! Shadowsocks, both generations.
 
 use bytes::BytesMut;
-use etemenanki::addr::Target;
 use etemenanki::proto::shadowsocks::v2022::{
     self, ClientKeys, ClientSession, RequestSealer, ServerKeys, ServerSession,
 };
 use etemenanki::proto::shadowsocks::{Key, Method, Sealer, Server, open_datagram, seal_datagram};
-use etemenanki::wire::{Open, Seal};
+use etemenanki::wire::{Open, Opened};
 
 use super::feed;
+use super::plan::{Plan, seal, target};
 
-/// Two bytes say where the wire is bent, a third how (not at all, if it is 0); the rest is payload.
-struct Plan<'a> {
-    at: usize,
-    by: u8,
-    payload: &'a [u8],
-}
-
-impl<'a> Plan<'a> {
-    fn of(data: &'a [u8]) -> Option<Self> {
-        let (head, payload) = data.split_first_chunk::<3>()?;
-        Some(Self { at: usize::from(u16::from_be_bytes([head[0], head[1]])), by: head[2], payload })
-    }
-
-    fn bend(&self, wire: &mut [u8]) {
-        let len = wire.len();
-        if len > 0 {
-            wire[self.at % len] ^= self.by;
-        }
-    }
-
-    /// What was read is what was sealed, or less of it where the wire was bent.
-    fn judge(&self, read: Option<&[u8]>) {
-        match read {
-            Some(read) if self.by == 0 => assert_eq!(read, self.payload),
-            Some(read) => assert!(self.payload.starts_with(read), "something that was never said"),
-            None => assert_ne!(self.by, 0, "refused"),
-        }
-    }
-}
-
-fn target() -> Target {
-    "a.example:443".parse().expect("a target")
-}
-
-fn seal(mut sealer: impl Seal, payload: &[u8]) -> BytesMut {
-    let (mut wire, mut rest) = (BytesMut::new(), payload);
-    loop {
-        let took = sealer.seal(rest, &mut wire);
-        rest = &rest[took..];
-        if rest.is_empty() {
-            sealer.finish(&mut wire);
-            return wire;
-        }
-        assert!(took > 0, "nothing was taken");
-    }
-}
-
-fn rest(open: impl Open, wire: &[u8], plain: &mut Vec<u8>) {
-    let open = std::cell::RefCell::new(Some(open));
-    // The opener knows the keys of this stream only, so it is asked once.
-    let mut open = open.take().expect("there is one");
+/// Takes what is left of a stream. An opener knows the keys of its stream, and is not made twice.
+fn rest(mut open: impl Open, wire: &[u8], plain: &mut Vec<u8>) {
     let mut held = wire.to_vec();
     while let Ok(opened) = open.open(&mut held) {
-        let etemenanki::wire::Opened::Plain { used, at } = opened else { return };
+        let Opened::Plain { used, at } = opened else { return };
         plain.extend_from_slice(&held[at]);
         held.drain(..used);
     }
