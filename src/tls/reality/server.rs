@@ -69,6 +69,8 @@ pub type RealityStream<S> = Framed<S, Sealer, Opener>;
 
 /// Most that is read at a time while a hello is put together.
 const PIECE: usize = 4 * 1024;
+/// Longest hello that is put together, with however many records it is cut into.
+const HELLO: usize = 64 * 1024;
 /// Longest first answer of a site that is put together: records of full length for each of the messages we look at.
 const ANSWER: usize = 8 * 17 * 1024;
 
@@ -164,7 +166,7 @@ impl Inner {
             site.write_all(&seen[before..]).await?;
             site.flush().await?;
             match handshake_message(seen) {
-                Err(WireError::Truncated { .. }) => {}
+                Err(WireError::Truncated { .. }) if seen.len() < HELLO => {}
                 Err(_) => return Ok(Err(Refusal::NoHello)),
                 Ok(message) => {
                     let Ok(hello) = ClientHello::read(&message) else { return Ok(Err(Refusal::NoHello)) };

@@ -34,10 +34,11 @@ pub(super) async fn tail(
     site: &Site,
     provider: &Arc<CryptoProvider>,
 ) -> io::Result<Box<[usize]>> {
+    let connection = connection(name, class, provider)?;
     let mut io = site.dial(Ends::none(), LIMIT).await?;
     let begun = Instant::now();
     let mut raw = BytesMut::new();
-    let shaken = timeout(LIMIT, shake(&mut io, &mut raw, connection(name, class, provider)?)).await;
+    let shaken = timeout(LIMIT, shake(&mut io, &mut raw, connection)).await;
     let Some(mut connection) = shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))? else {
         return Ok(Box::default());
     };
@@ -61,9 +62,9 @@ pub(super) async fn tail(
 /// # Errors
 /// If there was no handshake.
 pub(super) async fn patience(name: &str, site: &Site, provider: &Arc<CryptoProvider>) -> io::Result<usize> {
+    let connection = connection(name, Class::Http2, provider)?;
     let mut io = site.dial(Ends::none(), LIMIT).await?;
     let mut raw = BytesMut::new();
-    let connection = connection(name, Class::Http2, provider)?;
     // Its own Finished stays with it.
     let shaken = timeout(LIMIT, shake(&mut io, &mut raw, connection)).await;
     if shaken.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?.is_none() {

@@ -23,6 +23,7 @@ use super::class::Class;
 use super::site::{Site, SitePlace};
 use super::*;
 use crate::flow::Half;
+use crate::wire::testing::feed;
 use crate::wire::{Open, Opened, Seal};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -186,6 +187,29 @@ fn records_have_the_sites_lengths_or_the_site_is_seen() {
     assert_eq!(visitor.shake(&said).unwrap().records[2..], [2000]);
     assert_eq!(flight(Some(&[3; 32]), &[2000]).err(), Some(Refusal::ShortSite));
     assert_eq!(flight(None, &[40, 200, 300, 58]).err(), Some(Refusal::ShortSite));
+}
+
+/// However its records are cut up, and with useless ones in front; too many of those end it.
+#[test]
+fn a_finished_may_come_in_pieces() {
+    let visitor = Visitor::new(&offer());
+    let hello = ClientHello::read(&visitor.hello).unwrap();
+    let useless = [20, 3, 3, 0, 1, 1];
+    let outcome = |count: usize, piece: usize| {
+        let admitted = Rules::new(&options(nowhere()), Arc::default()).unwrap().judge(&hello, now()).unwrap();
+        let (site, identity) = (Answer::read(&site_says(&[2000])).unwrap(), Identity::new(None).unwrap());
+        let (said, waiting) = reply(&hello, &admitted, site, &identity, &[5; 32], 3, |_| {}).unwrap();
+        let finished = visitor.shake(&said).unwrap().finished;
+        let input = [&useless.repeat(count)[..], &finished, b"and what follows"].concat();
+        let outcome = feed(waiting, input.chunks(piece));
+        (outcome.result.unwrap().err(), outcome.used, input.len() - 16, outcome.reply.len())
+    };
+    for piece in [1, 2, 3, 5, 7, 1000] {
+        let (error, used, wanted, reply) = outcome(3, piece);
+        assert_eq!((error, used, reply), (None, wanted, 0), "pieces of {piece}");
+        let (error, _, _, reply) = outcome(4, piece);
+        assert_eq!((error.is_some(), reply), (true, HEADER + 2 + 1 + TAG), "pieces of {piece}");
+    }
 }
 
 fn nowhere() -> Site {
