@@ -48,6 +48,9 @@ pub fn outbound(outbound: &Outbound) -> Vec<Problem> {
         OutboundKind::Responder(_) => out.no_transport(stream, "responder"),
         _ => {}
     }
+    if outbound.mux.enabled && outbound.kind.servers().is_empty() {
+        out.warn(Kind::Ignored, "mux has no effect on an outbound without a server");
+    }
     if !matches!(outbound.kind, OutboundKind::Hysteria(_)) && matches!(stream.carrier, Carrier::Hysteria(_)) {
         out.warn(Kind::Conflict, "network `hysteria` carries the protocol hysteria only");
     }

@@ -9,6 +9,7 @@ mod balancing;
 mod broken;
 mod callers;
 mod commands;
+mod cones;
 mod control;
 mod datagrams;
 mod freedom;

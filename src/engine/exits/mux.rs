@@ -11,15 +11,8 @@ const USUAL: usize = 8;
 /// What an outbound's mux says; `None` where it is off, or has nothing to carry.
 pub(super) fn sharing(written: &Outbound) -> Option<Sharing> {
     let mux = &written.mux;
-    // These have no server that could take the sessions apart again.
-    let nowhere = matches!(
-        written.kind,
-        OutboundKind::Freedom(_)
-            | OutboundKind::Blackhole(_)
-            | OutboundKind::Dns(_)
-            | OutboundKind::Loopback(_)
-            | OutboundKind::Responder(_)
-    );
+    // Nobody could take the sessions apart again.
+    let nowhere = written.kind.servers().is_empty();
     if !mux.enabled || nowhere {
         return None;
     }

@@ -189,6 +189,7 @@ enum Turn {
 /// Does what a frame says, and gives whom to wake.
 fn take(trunk: &Trunk, frame: Frame, data: Option<&[u8]>, most: usize) -> (Took, [Option<Waker>; 2]) {
     let mut state = trunk.lock();
+    state.hear();
     let id = frame.id;
     let mut wakers = [None, None];
     match frame.kind {

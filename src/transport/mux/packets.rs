@@ -93,9 +93,7 @@ impl Packets for SessionPackets {
         let waker = if self.opening {
             self.opening = false;
             self.target = peer.clone();
-            if let Some(session) = state.sessions.get_mut(&id) {
-                session.begun = true;
-            }
+            state.ask(id);
             state.push(|out| write_new(id, Network::Udp, peer, self.global, Some(payload), out))
         } else {
             state.push(|out| write_keep(id, Some(peer), payload, out))

@@ -24,12 +24,12 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// A place for a session of ours, if the connection takes another. Nothing is sent yet.
+    /// A place for a session of ours, if the connection takes another and the peer is heard of. Nothing is sent yet.
     #[must_use]
     pub fn take(trunk: &Trunk, network: Network, limits: Limits) -> Option<Self> {
         let mut state = trunk.lock();
         let id = state.last.unwrap_or(0).checked_add(1)?;
-        if state.is_closed() || state.sessions.len() >= limits.open || id > limits.total {
+        if state.is_closed() || state.is_silent() || state.sessions.len() >= limits.open || id > limits.total {
             return None;
         }
         state.add(id, network, false);

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::BytesMut;
+use tokio::time::Instant;
 
 use super::inbox::Inbox;
 use crate::addr::Network;
@@ -35,6 +37,8 @@ pub(super) struct State {
     driver: Option<Waker>,
     /// The session whose full inbox holds everything up.
     blocked: Option<u16>,
+    /// Since when a session that began waits for anything at all from the peer.
+    asked: Option<Instant>,
     /// No session begins any more.
     closed: bool,
     /// The connection is gone.
@@ -53,6 +57,9 @@ pub(super) struct Session {
     pub(super) over: Option<bool>,
 }
 
+/// How long a connection may be silent before new sessions take another.
+const SILENT: Duration = Duration::from_secs(8);
+
 /// Frames that wait before sessions must. Sessions never wait to end, so that a little more can come.
 const FULL: usize = 32 * 1024;
 
@@ -67,6 +74,7 @@ impl Trunk {
             out: None,
             driver: None,
             blocked: None,
+            asked: None,
             closed: false,
             dead: false,
         })))
@@ -169,6 +177,24 @@ impl State {
         if !self.driver.as_ref().is_some_and(|known| known.will_wake(waker)) {
             self.driver = Some(waker.clone());
         }
+    }
+
+    /// A session begins, and the peer is to say something.
+    pub(super) fn ask(&mut self, id: u16) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.begun = true;
+            self.asked.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// The peer said something.
+    pub(super) fn hear(&mut self) {
+        self.asked = None;
+    }
+
+    /// Whether nothing came since a session began some time ago: the way there may be gone without anybody having said so.
+    pub(super) fn is_silent(&self) -> bool {
+        self.asked.is_some_and(|asked| asked.elapsed() >= SILENT)
     }
 
     /// Reading waits for this session.

@@ -70,9 +70,7 @@ impl SessionStream {
             let chunk = &plain[taken..plain.len().min(taken + CHUNK)];
             let waker = match opening.take() {
                 Some(begin) => {
-                    if let Some(session) = state.sessions.get_mut(&id) {
-                        session.begun = true;
-                    }
+                    state.ask(id);
                     let data = (!chunk.is_empty()).then_some(chunk);
                     state.push(|out| write_new(id, Network::Tcp, &begin.target, None, data, out))
                 }

@@ -147,3 +147,18 @@ async fn an_id_is_used_once_and_only_so_many() {
     assert!(client.close_idle(Some(3)) && client.is_closed());
     assert!(Seat::take(&client, Network::Tcp, LIMITS).is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_fell_silent_takes_no_more_until_it_is_heard_of() {
+    let (client, mut begun) = pair();
+    let mut first = SessionStream::opening(Seat::take(&client, Network::Tcp, LIMITS).unwrap(), target());
+    first.write_all(b"x").await.unwrap();
+    let mut far = SessionStream::accepted(begun.recv().await.unwrap().seat);
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    assert!(Seat::take(&client, Network::Tcp, LIMITS).is_some());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(Seat::take(&client, Network::Tcp, LIMITS).is_none());
+    far.write_all(b"y").await.unwrap();
+    assert_eq!(first.read_u8().await.unwrap(), b'y');
+    assert!(Seat::take(&client, Network::Tcp, LIMITS).is_some());
+}
