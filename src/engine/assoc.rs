@@ -223,7 +223,7 @@ impl Association {
         });
         self.deciding.push(match ear {
             Some(ear) => {
-                let step = Step::Listening(ear, Box::new(flow));
+                let step = Step::Listening(Box::new(ear), Box::new(flow));
                 Deciding { target, generation: self.house.snapshot.generation, waiting, heard: None, step }
             }
             None => Deciding::new(&self.house, target, waiting, flow),

@@ -40,7 +40,7 @@ pub(super) struct Deciding {
 /// How far the decision is.
 pub(super) enum Step {
     /// It is not clear yet what the datagrams are.
-    Listening(Ear, Box<Flow>),
+    Listening(Box<Ear>, Box<Flow>),
     /// The rules are asked.
     Asking(BoxFuture<'static, Result<Heading, Nowhere>>),
 }

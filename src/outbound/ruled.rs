@@ -66,7 +66,7 @@ impl FinalRules {
         let mut allowed = addresses;
         allowed.retain(|at| {
             let rule = self.blocking(Network::Tcp, *at);
-            blocked = blocked.or(rule.map(|rule| (*at, rule)));
+            blocked = blocked.or_else(|| rule.map(|rule| (*at, rule)));
             rule.is_none()
         });
         match blocked {

@@ -16,8 +16,11 @@ mod vless;
 mod vmess;
 mod websocket;
 
+/// The body of a target.
+pub type Target = fn(&[u8]);
+
 /// All targets, by the names of their folders in the corpus.
-pub const ALL: &[(&str, fn(&[u8]))] = &[
+pub const ALL: &[(&str, Target)] = &[
     ("client-hello", tls::hello),
     ("gun", gun::hunks),
     ("gun-paths", gun::paths),
