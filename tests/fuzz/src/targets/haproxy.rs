@@ -13,7 +13,8 @@ pub fn read(data: &[u8]) {
         said = client;
         format!("{client:?}")
     });
-    let Some(client) = said else { return };
+    // A client without an address is written as unknown.
+    let Some(client) = said.filter(|client| !client.ip().is_unspecified()) else { return };
     let server = if client.is_ipv4() { "192.0.2.1:443" } else { "[2001:db8::1]:443" };
     let server: SocketAddr = server.parse().expect("an address");
     for form in [Form::V1, Form::V2] {
