@@ -150,6 +150,27 @@ impl<const N: usize> Field for KeyOf<N> {
     }
 }
 
+/// A key or none: clients write an empty text where there is none.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct KeyIfAny<const N: usize>(pub Option<KeyOf<N>>);
+
+impl<const N: usize> Field for KeyIfAny<N> {
+    fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Self> {
+        if node.text() == Some("") {
+            return Some(Self(None));
+        }
+        KeyOf::read(cx, node).map(|key| Self(Some(key)))
+    }
+
+    fn write(&self, dialect: Dialect) -> Plain {
+        self.0.as_ref().map_or_else(|| Plain::Text(String::new()), |key| key.write(dialect))
+    }
+
+    fn shape(dialect: Dialect, defs: &mut Defs) -> Json {
+        KeyOf::<N>::shape(dialect, defs)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::keys::{KeyOf, hex};
+use super::keys::{KeyIfAny, KeyOf, hex};
 use super::protocol::DestText;
 use super::tls::Fingerprint;
 use crate::shape::{Defs, Dialect, Field, Key, Kind, Node, Plain, PlainMap, Reader, Record, Table};
@@ -125,7 +125,7 @@ crate::record! {
         /// Milliseconds a client's clock may differ; 0 does not look.
         max_time_diff: u64 => "maxTimeDiff";
         /// Seed of the key that signs certificates once more.
-        mldsa65_seed: Option<KeyOf<32>> => "mldsa65Seed";
+        mldsa65_seed: KeyIfAny<32> => "mldsa65Seed";
         /// Limit of what the site gets.
         limit_fallback_upload: FallbackLimit => "limitFallbackUpload";
         /// Limit of what the site sends.
@@ -155,7 +155,7 @@ impl RealityServer {
                 "please fill in a valid value for \"target\"",
             ),
             (
-                self.mldsa65_seed.as_ref().is_some_and(|seed| seed.bytes() == self.private_key.bytes()),
+                self.mldsa65_seed.0.as_ref().is_some_and(|seed| seed.bytes() == self.private_key.bytes()),
                 "\"mldsa65Seed\" and \"privateKey\" must differ",
             ),
         ];
@@ -184,7 +184,7 @@ crate::record! {
         /// Path of the site that is walked when the site itself answers.
         spider_x: String = "/".into() => "spiderX";
         /// Key that checks certificates once more.
-        mldsa65_verify: Option<KeyOf<1952>> => "mldsa65Verify";
+        mldsa65_verify: KeyIfAny<1952> => "mldsa65Verify";
         /// Says more in the log.
         show: bool => "show";
         /// File that keys are logged to, for debugging; empty is off.

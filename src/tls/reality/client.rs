@@ -73,7 +73,7 @@ impl RealityClientOptions {
             server_name: Some(reality.server_name.clone()).filter(|name| !name.is_empty()),
             public_key: key.map_err(|_| TlsError::Key { what: "publicKey" })?,
             short_id: reality.short_id.bytes(),
-            mldsa65: reality.mldsa65_verify.as_ref().map(|key| key.bytes().to_vec()),
+            mldsa65: reality.mldsa65_verify.0.as_ref().map(|key| key.bytes().to_vec()),
             browser: reality.fingerprint.browser().0,
             alpn: browsers_alpn(&[], inner),
             can_end: inner == Inner::Vision,

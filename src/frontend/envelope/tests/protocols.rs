@@ -168,7 +168,7 @@ pub(super) fn streams() -> Vec<Json> {
         json!({ "network": "httpupgrade", "httpupgradeSettings": { "path": "/x?ed=5", "host": "h" } }),
         json!({ "network": "gun", "grpcSettings": { "serviceName": "s", "multiMode": true, "idle_timeout": 10, "user_agent": "firefox" } }),
         json!({ "method": "xhttp", "security": "reality", "realitySettings": { "publicKey": KEY, "shortId": "00ff", "serverName": "s",
-            "spiderX": "/x", "fingerprint": "chrome" }, "xhttpSettings": { "mode": "packet-up", "path": "/p", "host": "h",
+            "spiderX": "/x", "fingerprint": "chrome", "mldsa65Verify": "" }, "xhttpSettings": { "mode": "packet-up", "path": "/p", "host": "h",
             "extra": { "scMaxEachPostBytes": "10-20", "xmux": { "maxConcurrency": 5 }, "uplinkHTTPMethod": "get",
             "downloadSettings": { "address": "d.example", "port": 443, "network": "xhttp", "security": "tls",
             "xhttpSettings": { "path": "/d" } } } } }),

@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::super::{RealityServer, RealityServerOptions};
 use super::*;
 use crate::addr::DomainName;
+use crate::model::keys::KeyIfAny;
 use crate::model::protocol::DestText;
 use crate::model::reality::{RealityServer as Written, ShortId};
 use crate::tls::material::certificates;
@@ -53,7 +54,7 @@ impl Place {
             target: DestText(at.to_string()),
             server_names: vec![SITE.into()],
             short_ids: vec![ShortId::default()],
-            mldsa65_seed: signed_twice.then(Default::default),
+            mldsa65_seed: KeyIfAny(signed_twice.then(Default::default)),
             ..Written::default()
         };
         let server = RealityServer::new(&crypto, &RealityServerOptions::of(&written).unwrap()).unwrap();

@@ -57,7 +57,7 @@ impl RealityServerOptions {
             oldest: written.min_client_ver.0,
             newest: written.max_client_ver.map(|version| version.0),
             max_diff: Duration::from_millis(written.max_time_diff),
-            mldsa65_seed: written.mldsa65_seed.as_ref().map(|seed| Zeroizing::new(seed.bytes().to_vec())),
+            mldsa65_seed: written.mldsa65_seed.0.as_ref().map(|seed| Zeroizing::new(seed.bytes().to_vec())),
             upload: rate(&written.limit_fallback_upload),
             download: rate(&written.limit_fallback_download),
             key_log: Some(&written.master_key_log).filter(|path| !path.is_empty()).map(Into::into),
