@@ -96,17 +96,7 @@ struct Run {
 
 impl Run {
     async fn start(pair: Pair, cells: Vec<Cell>) -> Self {
-        let authority = Authority::new();
-        let certificate = authority.issue(NAME);
-        let dest = free_port();
-        let directives = format!(
-            "listen 127.0.0.1:{dest} ssl http2; server_name {NAME}; ssl_certificate {}; ssl_certificate_key {};\n\
-             ssl_protocols TLSv1.2 TLSv1.3; location / {{ return 200 \"the borrowed face\"; }}",
-            certificate.cert().display(),
-            certificate.key().display()
-        );
-        let face = Nginx::start(&[], &directives);
-        let keys = Keys::new(authority, dest);
+        let (face, keys) = face();
         let servers = pair.server.start(Role::Server, &cells, &keys);
         let clients = pair.client.start(Role::Client, &cells, &keys);
         let targets = Targets::start().await;
@@ -217,6 +207,22 @@ async fn killed(
         }
     }
     failures
+}
+
+/// A site with TLS whose face REALITY borrows, and secrets for a run.
+pub fn face() -> (Nginx, Keys) {
+    let authority = Authority::new();
+    let certificate = authority.issue(NAME);
+    let dest = free_port();
+    let directives = format!(
+        "listen 127.0.0.1:{dest} ssl http2; server_name {NAME}; ssl_certificate {}; ssl_certificate_key {};\n\
+         ssl_protocols TLSv1.2 TLSv1.3; location / {{ return 200 \"the borrowed face\"; }}",
+        certificate.cert().display(),
+        certificate.key().display()
+    );
+    let face = Nginx::start(&[], &directives);
+    let keys = Keys::new(authority, dest);
+    (face, keys)
 }
 
 /// The last lines.

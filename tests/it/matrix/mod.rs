@@ -14,6 +14,7 @@ mod links;
 mod runs;
 mod sides;
 mod socks;
+mod strangers;
 
 mod table;
 mod targets;
