@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Uri, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -148,6 +148,10 @@ impl Client {
         let mut request = self.request(method, to, session, None, Outgoing::feed(from));
         if self.grpc {
             request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        }
+        if self.pool.is_none() {
+            // A server in Go reads a request to its end before it answers, unless the connection ends with the answer.
+            request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         request
     }
