@@ -1,13 +1,14 @@
 //! Streams through the engine: both ways, to the end, and many at a time.
 #![allow(clippy::unwrap_used)]
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{House, echo, eventually, line, open_files, serve_each, tunnel};
+use crate::support::{Engine, House, echo, eventually, free_port, line, open_files, serve_each, tunnel};
 
 fn direct(extra: serde_json::Value) -> serde_json::Value {
     let mut config = json!({
@@ -90,24 +91,25 @@ async fn a_stop_ends_running_tunnels_within_a_second() {
     assert_eq!(stream.read(&mut [0; 1]).await.unwrap_or(0), 0);
 }
 
-/// All ends are in this process, so a tunnel owns the client's file, two of ours and the server's.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn idle_tunnels_own_two_files_each_and_give_them_back() {
     const TUNNELS: usize = 150;
-    let house = House::start(&direct(json!({})));
+    let port = free_port();
+    let mut config = direct(json!({}));
+    config["inbounds"] = json!([{ "protocol": "socks", "listen": "127.0.0.1", "port": port }]);
+    let engine = Engine::json(&config, &[port]);
+    let (door, files) = (SocketAddr::from(([127, 0, 0, 1], port)), || open_files(engine.process.pid()));
     let echo = echo().await.to_string();
-    let before = open_files();
+    let before = files();
     let mut streams = vec![];
     for _ in 0..TUNNELS {
-        let mut stream = tunnel(house.at("in"), &echo).await;
+        let mut stream = tunnel(door, &echo).await;
         stream.write_all(&[7; 1024]).await.unwrap();
         stream.read_exact(&mut [0; 1024]).await.unwrap();
         streams.push(stream);
     }
-    // Other tests of this process open and close files meanwhile.
-    let each = (open_files() - before) as f64 / TUNNELS as f64;
-    assert!((3.5..4.8).contains(&each), "{each} files a tunnel");
+    let each = (files() - before) as f64 / TUNNELS as f64;
+    assert!((2.0..2.1).contains(&each), "{each} files a tunnel");
     drop(streams);
-    assert!(eventually(|| open_files() < before + TUNNELS).await, "{} files, {before} before", open_files());
-    house.stop().await;
+    assert!(eventually(|| files() <= before + 4).await, "{} files, {before} before", files());
 }

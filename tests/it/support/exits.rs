@@ -225,7 +225,7 @@ pub async fn eventually(mut what: impl FnMut() -> bool) -> bool {
     timeout(PATIENCE, polls).await.is_ok()
 }
 
-/// Files this process has open.
-pub fn open_files() -> usize {
-    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+/// Files a process has open. Another than the tests' own, whose files are those of all tests that run.
+pub fn open_files(process: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count)
 }
