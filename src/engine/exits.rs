@@ -13,16 +13,17 @@ use std::ops::RangeInclusive;
 
 use crate::addr::OutboundId;
 use crate::model::fields::DomainStrategy;
+use crate::model::keys;
 use crate::model::outbound::{Outbound as Written, OutboundKind, SendThrough as WrittenThrough};
 use crate::model::protocol::{
-    Answer as WrittenAnswer, FinalAction, FinalRule as WrittenRule, Fragment as WrittenFragment,
-    Freedom as WrittenFreedom, Packets, SocksVersion,
+    Answer as WrittenAnswer, ApplyTo, FinalAction, FinalRule as WrittenRule, Fragment as WrittenFragment,
+    Freedom as WrittenFreedom, Noise as WrittenNoise, NoiseKind, Packets, SocksVersion,
 };
 use crate::model::server::Server as WrittenServer;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
-    Answer, Blackhole, FinalRule, FinalRules, Freedom, Http, Lookup, Loopback, Mux, Outbound, Redirect, Responder,
-    SendThrough, Server, Socks, Source, Version, Way, Within,
+    Answer, Blackhole, FinalRule, FinalRules, Freedom, Http, Lookup, Loopback, Mux, Noise, NoiseBytes, Outbound,
+    Redirect, Responder, SendThrough, Server, Socks, Source, Version, Way, Within,
 };
 use crate::proto::fragment::{Fragment, Writes};
 use crate::route::Addresses;
@@ -116,9 +117,6 @@ fn asked<A>(server: &WrittenServer<A>, login: Option<(&str, &str)>) -> Server {
 }
 
 fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId>) -> Result<Freedom, String> {
-    if !freedom.noises.is_empty() {
-        return Err("noises are not built yet".into());
-    }
     let redirect = freedom
         .redirect
         .as_ref()
@@ -137,6 +135,7 @@ fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId
         header: header(freedom.proxy_protocol),
         rules: FinalRules::new(freedom.final_rules.iter().map(last_word).collect::<Result<_, _>>()?),
         fragment: freedom.fragment.as_ref().map(fragment),
+        noises: freedom.noises.iter().map(noise).collect::<Option<_>>().ok_or("a noise cannot be read")?,
         behind,
     })
 }
@@ -174,6 +173,17 @@ fn fragment(written: &WrittenFragment) -> Fragment {
         interval: range(written.interval),
         most: range(written.max_split),
     }
+}
+
+fn noise(written: &WrittenNoise) -> Option<Noise> {
+    let bytes = match written.r#type {
+        NoiseKind::Rand => NoiseBytes::Random(range(Ranged::parse(&written.packet)?)),
+        NoiseKind::Str => NoiseBytes::Fixed(written.packet.clone().into_bytes()),
+        NoiseKind::Hex => NoiseBytes::Fixed(keys::hex(&written.packet)?),
+        NoiseKind::Base64 => NoiseBytes::Fixed(keys::base64(&written.packet)?),
+    };
+    let families = (written.apply_to != ApplyTo::Ipv6, written.apply_to != ApplyTo::Ipv4);
+    Some(Noise { bytes, delay: range(written.delay), families })
 }
 
 /// A range without what is below 0.

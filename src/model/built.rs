@@ -127,7 +127,6 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
         OutboundKind::Freedom(freedom) => {
             let unbuilt = [
                 (outbound.chained().is_some(), "dialling targets directly through another outbound"),
-                (!freedom.noises.is_empty(), "noises"),
                 (
                     freedom.final_rules.iter().any(|rule| lists(&rule.ip)),
                     "a list of addresses from a geodata file in finalRules",

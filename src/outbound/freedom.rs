@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use super::fragmented::Fragmented;
 use super::lookup::Lookup;
 use super::names::Named;
+use super::noisy::{Noise, Noisy};
 use super::ruled::{FinalRules, Ruled};
 use super::way::{begun, hop};
 use crate::addr::{Host, Network, OutboundId, Target};
@@ -41,6 +42,8 @@ pub struct Freedom {
     pub rules: FinalRules,
     /// How what is sent first is cut.
     pub fragment: Option<Fragment>,
+    /// What is sent before the first datagram of an association.
+    pub noises: Arc<[Noise]>,
     /// Another outbound, which then does the dialing.
     pub behind: Option<OutboundId>,
 }
@@ -137,10 +140,10 @@ impl Freedom {
         let bind = self.through.address(flow).or(self.socket.bind);
         let socket = SocketOptions { bind, ..self.socket.clone() };
         let direct = Direct::new(socket);
-        if self.rules.is_empty() {
+        if self.rules.is_empty() && self.noises.is_empty() {
             return Ok(self.redirected(Named::new(direct, Arc::clone(cx), self.lookup)));
         }
-        let ruled = Ruled::new(direct, self.rules.clone());
+        let ruled = Ruled::new(Noisy::new(direct, Arc::clone(&self.noises)), self.rules.clone());
         Ok(self.redirected(Named::new(ruled, Arc::clone(cx), self.lookup)))
     }
 
