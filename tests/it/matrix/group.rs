@@ -10,9 +10,9 @@ use crate::support::{Authority, Nginx, PATIENCE, Process, eventually, free_port}
 
 use super::checks;
 use super::keys::{Keys, NAME};
-use super::link::{Cell, Link, Mux, Proto};
+use super::link::{Cell, Link, Proto};
 use super::links::links;
-use super::sides::{Program, Role, shares};
+use super::sides::{Program, Role};
 use super::socks::Failure;
 use super::targets::Targets;
 
@@ -49,9 +49,7 @@ impl Pair {
 
     /// Whether datagrams are checked between them.
     pub fn datagrams(self, link: &Link) -> bool {
-        // Whatever it is told, mihomo sends those of VLESS by XUDP.
-        let xudp = self.client == Program::Mihomo && matches!(link.proto, Proto::Vless(_));
-        link.datagrams() && (!xudp || shares(Mux::Xudp, Role::Server))
+        link.datagrams()
     }
 
     /// Whether full cone is checked between them.

@@ -9,4 +9,3 @@ mod v2ray;
 mod xray;
 
 pub use program::{Program, Role};
-pub use xray::shares;

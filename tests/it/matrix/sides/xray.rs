@@ -27,14 +27,6 @@ pub fn lacks(link: &Link) -> Option<&'static str> {
     }
 }
 
-/// What our own engine lacks and cannot say of a configuration: who serves mux has no key for it.
-const UNFINISHED: [(Mux, Role); 0] = [];
-
-/// Whether it serves or dials this kind of sharing connections.
-pub fn shares(mux: Mux, role: Role) -> bool {
-    !UNFINISHED.contains(&(mux, role))
-}
-
 /// What our own engine says of a link that it reads and cannot run.
 pub fn not_built(link: &Link, role: Role) -> Option<String> {
     let keys = Keys::new(Authority::new(), 1);
@@ -43,9 +35,6 @@ pub fn not_built(link: &Link, role: Role) -> Option<String> {
     let source = Source { name: "config.json".into(), bytes: config.into(), format: Some(Format::Json) };
     let mut loaded = load(vec![source], &Options { strict: false, env: &|_| None });
     loaded.link();
-    if !shares(link.mux, role) {
-        return Some("etemenanki: sharing connections is not built on this side yet".into());
-    }
     let problem = loaded.problems.iter().find(|problem| problem.kind == Kind::NotBuilt)?;
     let what = problem.message.split_once(": ").map_or(problem.message.as_str(), |(_, what)| what);
     Some(format!("etemenanki: {what}"))
