@@ -15,13 +15,13 @@ const BY_HAND: [[&str; 4]; 2] = [
     [
         "2026-11-30",
         "Xray 26.7.28",
-        "our client, its server: all rows but XHTTP",
+        "our client, its server: all rows but XHTTP over HTTP/3",
         "every check passes; it does not pass on a half close",
     ],
     [
         "2026-11-30",
         "Xray 26.7.28",
-        "its client, our server: all rows but XHTTP",
+        "its client, our server: all rows but XHTTP over HTTP/3",
         "every check passes but two, which its client fails in the same way with its own server, sing-box and mihomo: it does not \
          pass on the end of a download over Shadowsocks 2022, and resets a Trojan flow at the end of an upload of 3 MiB",
     ],
