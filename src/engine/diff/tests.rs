@@ -8,7 +8,7 @@ use crate::model::inbound::Listen;
 use crate::model::log::{Level, Sink};
 use crate::model::name::Name;
 use crate::model::outbound::{Outbound, OutboundKind};
-use crate::model::protocol::{Blackhole, Dokodemo, Freedom};
+use crate::model::protocol::{Blackhole, Dokodemo, Freedom, TrojanIn, TrojanUser, VlessIn, VlessUser};
 use crate::model::routing::{Rule, To, When};
 use crate::shape::Spot;
 
@@ -22,6 +22,11 @@ fn inbound(tag: &str, port: u16) -> Inbound {
         stream: Default::default(),
         sniffing: Default::default(),
     }
+}
+
+fn vless(flows: &[VlessFlow]) -> InboundKind {
+    let user = |flow: &VlessFlow| VlessUser { flow: *flow, ..VlessUser::default() };
+    InboundKind::Vless(VlessIn { clients: flows.iter().map(user).collect(), ..VlessIn::default() })
 }
 
 fn outbound(tag: &str, kind: OutboundKind) -> Outbound {
@@ -119,4 +124,19 @@ fn places_are_no_change() {
     assert_eq!(words(|d| d.outbounds.swap(1, 2)), "outbounds in another order");
     let default = "outbounds in another order, default route y";
     assert_eq!(words(|d| d.outbounds.swap(0, 1)), default);
+}
+
+/// Users of VLESS and Trojan come and go while the listener stays, but for the first and the last of Vision, of whom the
+/// listener's TLS must know.
+#[test]
+fn users_alone_are_told_apart() {
+    let only = |old: InboundKind, new: InboundKind| {
+        let of = |kind| Inbound { kind, ..inbound("in", 1) };
+        only_users_differ(&of(old), &of(new))
+    };
+    let (none, vision) = (VlessFlow::None, VlessFlow::Vision);
+    assert!(only(vless(&[none]), vless(&[none, none])) && only(vless(&[vision, none]), vless(&[vision])));
+    assert!(!only(vless(&[none]), vless(&[vision])) && !only(vless(&[vision]), vless(&[])));
+    let trojan = |n| InboundKind::Trojan(TrojanIn { clients: vec![TrojanUser::default(); n], ..TrojanIn::default() });
+    assert!(only(trojan(1), trojan(2)) && !only(trojan(1), vless(&[none])));
 }
