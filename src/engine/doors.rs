@@ -71,11 +71,25 @@ pub(super) fn common(written: &Written, policy: &Policy) -> Common {
     Common {
         tag,
         level,
+        remote: is_remote(&written.kind),
         handshake: or(limits.handshake.0, usual),
         idle: or(limits.conn_idle.0, Duration::MAX),
         uplink_only: limits.uplink_only.0,
         downlink_only: limits.downlink_only.0,
     }
+}
+
+/// Whether who comes in is another machine's, by the protocol (Xray's list for the default of `finalRules`).
+fn is_remote(kind: &InboundKind) -> bool {
+    matches!(
+        kind,
+        InboundKind::Vless(_)
+            | InboundKind::Vmess(_)
+            | InboundKind::Trojan(_)
+            | InboundKind::Shadowsocks(_)
+            | InboundKind::Hysteria(_)
+            | InboundKind::Wireguard(_)
+    )
 }
 
 /// The policy level of its users.

@@ -41,6 +41,9 @@ pub struct Flow {
     pub hops: u8,
     /// A measurement of ours: never counted as a user's flow, never sampled twice.
     pub probe: bool,
+    /// It came by a protocol of proxy servers: who sends it sits elsewhere, and this machine's private networks are not
+    /// theirs unless a freedom outbound says so (Xray's default).
+    pub remote: bool,
     /// What the inbound itself already knows of the payload, such as `http/1.1`.
     pub protocol: Option<&'static str>,
     /// Bytes moved, and what else all copies of the flow share.
@@ -67,6 +70,7 @@ impl Flow {
             pin: None,
             hops: 0,
             probe: false,
+            remote: false,
             protocol: None,
             meter: Arc::default(),
         }

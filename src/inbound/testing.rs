@@ -79,6 +79,7 @@ pub(super) fn common() -> Common {
     Common {
         tag: "in".into(),
         level: 0,
+        remote: false,
         handshake: 5 * second,
         idle: 60 * second,
         uplink_only: second,

@@ -22,6 +22,8 @@ pub struct Common {
     pub tag: Tag,
     /// Policy level of its users.
     pub level: u32,
+    /// Whether visitors are other machines' (`Flow::remote`).
+    pub remote: bool,
     /// Time for a handshake.
     pub handshake: Duration,
     /// How long a kept connection may be quiet.
@@ -91,6 +93,7 @@ impl Visitor {
     pub fn flow(&self, common: &Common, network: Network, target: Target, user: Option<Arc<str>>) -> Flow {
         let mut flow = Flow::new(common.tag.clone(), network, self.source, self.local, target);
         flow.level = common.level;
+        flow.remote = common.remote;
         flow.user = user;
         flow
     }

@@ -83,8 +83,8 @@ impl Freedom {
             return self.connect_behind(cx, outbound, flow, &target, first).await;
         }
         let mut addresses = self.lookup.addresses(cx, &target).await?;
-        if !self.rules.is_empty() {
-            addresses = match self.rules.filter(addresses) {
+        if !self.rules.let_all(flow) {
+            addresses = match self.rules.filter(flow, addresses) {
                 Ok(addresses) => addresses,
                 Err(held) => return begun(Box::new(held), BytesMut::new(), flow, first).await,
             };
@@ -115,6 +115,12 @@ impl Freedom {
         target: &Target,
         first: &[u8],
     ) -> Result<BoxStream, DialError> {
+        // The outbound behind resolves names, so only addresses can be judged here.
+        if let Some(at) = target.socket()
+            && let Err(held) = self.rules.filter(flow, vec![at])
+        {
+            return begun(Box::new(held), BytesMut::new(), flow, first).await;
+        }
         let hop = hop(flow, Network::Tcp, target)?;
         let Some(form) = self.header else { return cx.dial(Via::Outbound(outbound), &hop, first).await };
         let server = target.socket().unwrap_or(flow.local);
@@ -135,15 +141,19 @@ impl Freedom {
     pub(super) async fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> Result<BoxPackets, DialError> {
         if let Some(outbound) = self.behind {
             let hop = hop(flow, Network::Udp, flow.destination())?;
-            return Ok(self.redirected(cx.associate(Via::Outbound(outbound), &hop).await?));
+            let packets = cx.associate(Via::Outbound(outbound), &hop).await?;
+            if self.rules.let_all(flow) {
+                return Ok(self.redirected(packets));
+            }
+            return Ok(self.redirected(Ruled::new(packets, self.rules.clone(), flow)));
         }
         let bind = self.through.address(flow).or(self.socket.bind);
         let socket = SocketOptions { bind, ..self.socket.clone() };
         let direct = Direct::new(socket);
-        if self.rules.is_empty() && self.noises.is_empty() {
+        if self.rules.let_all(flow) && self.noises.is_empty() {
             return Ok(self.redirected(Named::new(direct, Arc::clone(cx), self.lookup)));
         }
-        let ruled = Ruled::new(Noisy::new(direct, Arc::clone(&self.noises)), self.rules.clone());
+        let ruled = Ruled::new(Noisy::new(direct, Arc::clone(&self.noises)), self.rules.clone(), flow);
         Ok(self.redirected(Named::new(ruled, Arc::clone(cx), self.lookup)))
     }
 

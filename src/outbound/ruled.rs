@@ -15,10 +15,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use crate::addr::{Network, PortSet, Target};
-use crate::flow::{Packets, Stream};
+use crate::flow::{Flow, Packets, Stream};
 use crate::model::fields::Networks;
+use crate::model::private::is_private_ip;
 
-/// Rules in their order; the first that matches decides, and where none does the target is dialed.
+/// Rules in their order; the first that matches decides. Where none does the target is dialed, but for a private one that
+/// another machine asks for ([`Flow::remote`]).
 #[derive(Debug, Clone, Default)]
 pub struct FinalRules(Arc<[FinalRule]>);
 
@@ -50,32 +52,70 @@ impl FinalRules {
         Self(rules.into())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether nothing can be blocked for a flow.
+    pub(super) fn let_all(&self, flow: &Flow) -> bool {
+        self.0.is_empty() && !flow.remote
     }
 
-    /// The rule that blocks a target, if one does.
-    pub(super) fn blocking(&self, network: Network, at: SocketAddr) -> Option<&FinalRule> {
-        let rule = self.0.iter().find(|rule| rule.matches(network, at))?;
-        (!rule.allows).then_some(rule)
+    /// What blocks a target, if something does.
+    pub(super) fn blocking(&self, network: Network, at: SocketAddr, remote: bool) -> Option<Block<'_>> {
+        match self.0.iter().find(|rule| rule.matches(network, at)) {
+            Some(rule) => (!rule.allows).then_some(Block::Rule(rule)),
+            None => (remote && is_private_ip(at.ip())).then_some(Block::Private),
+        }
     }
 
-    /// The addresses that may be dialed, or what is given in place of a connection if none may.
-    pub(super) fn filter(&self, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Held> {
+    /// The addresses that may be dialed for a flow, or what is given in place of a connection if none may.
+    pub(super) fn filter(&self, flow: &Flow, addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Held> {
         let mut blocked = None;
         let mut allowed = addresses;
         allowed.retain(|at| {
-            let rule = self.blocking(Network::Tcp, *at);
-            blocked = blocked.or_else(|| rule.map(|rule| (*at, rule)));
-            rule.is_none()
+            let block = self.blocking(Network::Tcp, *at, flow.remote);
+            let allows = block.is_none();
+            blocked = blocked.take().or_else(|| block.map(|block| (*at, block)));
+            allows
         });
         match blocked {
-            Some((at, rule)) if allowed.is_empty() => {
-                tracing::info!(%at, "a finalRules entry of the outbound blocks the target; allow it before that entry");
-                Err(rule.hold())
+            Some((at, block)) if allowed.is_empty() => {
+                tracing::info!(%at, inbound = %flow.inbound, "the target is not dialed: {block}");
+                Err(block.hold())
             }
             _ => Ok(allowed),
         }
+    }
+}
+
+/// What keeps a target from being dialed.
+#[derive(Debug)]
+pub(super) enum Block<'a> {
+    Rule(&'a FinalRule),
+    /// The last rule that nobody wrote.
+    Private,
+}
+
+/// Seconds for which a connection is kept that no written rule blocks (Xray's default).
+const DELAY: RangeInclusive<u64> = 30..=90;
+
+impl Block<'_> {
+    fn hold(&self) -> Held {
+        let delay = match self {
+            Self::Rule(rule) => rule.delay.clone(),
+            Self::Private => DELAY,
+        };
+        Held(Box::pin(sleep(Duration::from_secs(rand::random_range(delay)))))
+    }
+}
+
+impl fmt::Display for Block<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rule(_) => "a finalRules entry of the outbound blocks it; allow it before that entry",
+            Self::Private => {
+                "it is private, and whoever asks is on another machine; to allow it, write \"finalRules\": \
+                 [{\"action\": \"allow\", \"ip\": [\"192.168.1.0/24\"]}] with your networks in the settings of the freedom \
+                 outbound, or without \"ip\" to allow all"
+            }
+        })
     }
 }
 
@@ -84,11 +124,6 @@ impl FinalRule {
         self.networks.is_none_or(|networks| networks.contains(network))
             && self.ports.as_ref().is_none_or(|ports| ports.contains(at.port()))
             && self.addresses.as_ref().is_none_or(|addresses| addresses.contains(at.ip().to_canonical()))
-    }
-
-    fn hold(&self) -> Held {
-        let delay = rand::random_range(self.delay.clone());
-        Held(Box::pin(sleep(Duration::from_secs(delay))))
     }
 }
 
@@ -122,15 +157,18 @@ impl Stream for Held {}
 pub(super) struct Ruled<P> {
     inner: P,
     rules: FinalRules,
+    remote: bool,
+    /// That something was blocked is told once loudly; each datagram would fill a disk.
+    told: bool,
 }
 
 impl<P: Packets> Ruled<P> {
-    pub(super) fn new(inner: P, rules: FinalRules) -> Self {
-        Self { inner, rules }
+    pub(super) fn new(inner: P, rules: FinalRules, flow: &Flow) -> Self {
+        Self { inner, rules, remote: flow.remote, told: false }
     }
 
-    fn blocks(&self, peer: &Target) -> bool {
-        peer.socket().is_some_and(|at| self.rules.blocking(Network::Udp, at).is_some())
+    fn blocking(&self, peer: &Target) -> Option<Block<'_>> {
+        self.rules.blocking(Network::Udp, peer.socket()?, self.remote)
     }
 }
 
@@ -139,15 +177,20 @@ impl<P: Packets> Packets for Ruled<P> {
         loop {
             buf.clear();
             let from = ready!(self.inner.poll_recv(cx, buf))?;
-            if !self.blocks(&from) {
+            if self.blocking(&from).is_none() {
                 return Poll::Ready(Ok(from));
             }
         }
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
-        if self.blocks(peer) {
-            tracing::debug!(%peer, "a finalRules entry of the outbound blocks a datagram");
+        if let Some(block) = self.blocking(peer) {
+            if self.told {
+                tracing::debug!(%peer, "a datagram is not sent: {block}");
+            } else {
+                tracing::info!(%peer, "datagrams are not sent: {block}");
+            }
+            self.told = true;
             return Poll::Ready(Ok(()));
         }
         self.inner.poll_send(cx, payload, peer)
@@ -187,19 +230,32 @@ mod tests {
     #[test]
     fn the_first_rule_that_matches_decides() {
         let rules = rules();
-        let blocked = |network, at: &str| rules.blocking(network, at.parse().unwrap()).is_some();
+        let blocked = |network, at: &str| rules.blocking(network, at.parse().unwrap(), false).is_some();
         assert!(!blocked(Network::Tcp, "10.0.0.1:80") && blocked(Network::Tcp, "10.0.0.1:81"));
         assert!(blocked(Network::Udp, "10.0.0.1:25") && !blocked(Network::Udp, "10.0.0.2:25"));
         assert!(blocked(Network::Tcp, "10.0.0.2:25") && !blocked(Network::Tcp, "10.0.0.2:26"));
         assert!(blocked(Network::Tcp, "[::ffff:10.0.0.1]:81"));
     }
 
+    #[test]
+    fn private_targets_are_not_for_other_machines_unless_a_rule_allows_them() {
+        let blocked =
+            |rules: &FinalRules, at: &str, remote| rules.blocking(Network::Tcp, at.parse().unwrap(), remote).is_some();
+        let none = FinalRules::default();
+        assert!(blocked(&none, "192.168.1.1:80", true) && blocked(&none, "[::1]:80", true));
+        assert!(!blocked(&none, "192.168.1.1:80", false) && !blocked(&none, "8.8.8.8:80", true));
+        assert!(!blocked(&rules(), "10.0.0.1:80", true) && blocked(&rules(), "10.0.0.2:80", true));
+        let all = FinalRules::new(vec![rule(true, None, None, None)]);
+        assert!(!blocked(&all, "127.0.0.1:22", true));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn of_several_addresses_those_that_are_left_are_dialed() {
         let at = |text: &str| -> SocketAddr { text.parse().unwrap() };
-        let left = rules().filter(vec![at("10.0.0.1:81"), at("10.0.0.2:81")]).unwrap();
+        let flow = crate::outbound::testing::flow("a.example:81");
+        let left = rules().filter(&flow, vec![at("10.0.0.1:81"), at("10.0.0.2:81")]).unwrap();
         assert_eq!(left, [at("10.0.0.2:81")]);
-        let mut held = rules().filter(vec![at("10.0.0.1:81")]).unwrap_err();
+        let mut held = rules().filter(&flow, vec![at("10.0.0.1:81")]).unwrap_err();
         held.write_all(&[0; 1000]).await.unwrap();
         let began = Instant::now();
         assert_eq!(held.read(&mut [0; 8]).await.unwrap(), 0);

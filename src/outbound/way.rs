@@ -111,6 +111,8 @@ pub(super) fn hop(flow: &Flow, network: Network, server: &Target) -> Result<Flow
     hop.network = network;
     hop.target = server.clone();
     (hop.route_target, hop.sniffed, hop.attributes, hop.protocol, hop.pin) = (None, None, None, None, None);
+    // Whom the configuration names may be dialed wherever it is.
+    hop.remote = false;
     hop.hops += 1;
     Ok(hop)
 }

@@ -62,7 +62,7 @@ async fn a_third_may_answer_through_every_protocol() {
     let tags = ["vmess", "vless", "trojan", "shadowsocks", "http", "socks"];
     let servers = House::start(&json!({
         "inbounds": tags.map(server),
-        "outbounds": [{ "protocol": "freedom" }]
+        "outbounds": [{ "protocol": "freedom", "settings": { "finalRules": [{ "action": "allow" }] } }]
     }));
     let shared = json!({ "enabled": true });
     let own = json!({ "enabled": true, "concurrency": -1, "xudpConcurrency": 4 });

@@ -82,3 +82,48 @@ async fn final_rules_have_the_last_word() {
     assert_eq!(deaf.try_recv(&mut room).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     house.stop().await;
 }
+
+/// Whoever comes by a protocol of proxy servers sits on another machine: without a rule that says so, this machine's own
+/// network is not theirs.
+#[tokio::test]
+async fn private_targets_are_kept_from_other_machines() {
+    let (quiet, open) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), echo().await);
+    let id = "b831381d-6324-4d53-ad4f-8cda48b30811";
+    let server = |rules: serde_json::Value| {
+        House::start(&json!({
+            "inbounds": [{ "tag": "in", "protocol": "vless", "listen": "127.0.0.1",
+                "settings": { "clients": [{ "id": id }], "decryption": "none" } }],
+            "outbounds": [{ "protocol": "freedom", "settings": { "finalRules": rules } }],
+        }))
+    };
+    let client = |server: &House| {
+        House::start(&json!({
+            "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1", "settings": { "udp": true } }],
+            "outbounds": [{ "protocol": "vless", "settings":
+                { "address": "127.0.0.1", "port": server.at("in").port(), "id": id, "encryption": "none" } }],
+        }))
+    };
+    let deaf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+
+    let usual = server(json!([]));
+    let near = client(&usual);
+    let mut held = tunnel(near.at("in"), &quiet.local_addr().unwrap().to_string()).await;
+    held.write_all(b"nobody hears this").await.unwrap();
+    let none = tokio::time::timeout(std::time::Duration::from_millis(200), quiet.accept()).await;
+    assert!(none.is_err(), "nobody may have been dialed");
+    let (_control, relay) = association(near.at("in")).await;
+    let asking = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    asking.send_to(&wrapped(deaf.local_addr().unwrap(), b"x"), relay).await.unwrap();
+    let heard = tokio::time::timeout(std::time::Duration::from_millis(200), deaf.recv(&mut [0; 8])).await;
+    assert!(heard.is_err(), "no datagram may have been sent");
+    near.stop().await;
+    usual.stop().await;
+
+    let told = server(json!([{ "action": "allow", "ip": ["127.0.0.0/8"] }]));
+    let near = client(&told);
+    let mut way = tunnel(near.at("in"), &open.to_string()).await;
+    way.write_all(b"heard\n").await.unwrap();
+    assert_eq!(line(&mut way).await, "heard");
+    near.stop().await;
+    told.stop().await;
+}

@@ -49,7 +49,7 @@ impl House {
                 "settings": {"clients": [{"id": USER}], "decryption": "none"},
                 "streamSettings": {"security": "reality", "realitySettings": reality}
             }],
-            "outbounds": [{"protocol": "freedom"}]
+            "outbounds": [{"protocol": "freedom", "settings": {"finalRules": [{"action": "allow"}]}}]
         });
         let engine = Engine::json(&config, &[port]);
         Self { site, secure, certificate, engine, port }

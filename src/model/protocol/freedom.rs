@@ -20,7 +20,8 @@ crate::record! {
         noises: Vec<Noise> => "noises";
         /// Version of the PROXY header sent to the target: 1, 2, or 0 for none.
         proxy_protocol: u32 => "proxyProtocol";
-        /// Which targets may be dialled; the first that matches decides.
+        /// Which targets may be dialled; the first that matches decides. Behind them private ones are blocked for flows that
+        /// came by vless, vmess, trojan, shadowsocks, hysteria or wireguard.
         final_rules: Vec<FinalRule> => "finalRules";
     }
     ignored {

@@ -10,7 +10,7 @@ use http::HeaderMap;
 use super::fault::fault;
 
 /// The writing half of a stream. What is pushed is with the connection at once; the next push waits until the peer's window
-/// and the connection have room for more, so that no more waits than [`UNSENT`] and one push.
+/// and the connection have room for more, so that no more waits than `UNSENT` bytes and one push.
 #[derive(Debug)]
 pub struct Uplink {
     stream: SendStream<Bytes>,
