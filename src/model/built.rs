@@ -125,14 +125,9 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
             }
         }
         OutboundKind::Freedom(freedom) => {
-            let unbuilt = [
-                (outbound.chained().is_some(), "dialling targets directly through another outbound"),
-                (
-                    freedom.final_rules.iter().any(|rule| lists(&rule.ip)),
-                    "a list of addresses from a geodata file in finalRules",
-                ),
-            ];
-            parts.extend(unbuilt.iter().filter(|(there, _)| *there).map(|(_, name)| refuse(*name)));
+            if freedom.final_rules.iter().any(|rule| lists(&rule.ip)) {
+                parts.push(refuse("a list of addresses from a geodata file in finalRules"));
+            }
             parts.extend(stream::socket_parts(&outbound.stream.sockopt));
         }
         kind => {

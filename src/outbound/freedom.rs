@@ -17,13 +17,15 @@ use super::lookup::Lookup;
 use super::names::Named;
 use super::noisy::{Noise, Noisy};
 use super::ruled::{FinalRules, Ruled};
-use super::way::{begun, hop};
-use crate::addr::{Host, Network, OutboundId, Target};
-use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Packets, Services, Stage, Via};
+use super::way::begun;
+use crate::addr::{Host, OutboundId, Target};
+use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Packets, Services, Stage};
 use crate::net::udp::Direct;
 use crate::net::{SocketOptions, tcp};
 use crate::proto::fragment::Fragment;
 use crate::proto::haproxy::{self, Form};
+
+mod behind;
 
 /// The direct way.
 #[derive(Debug, Default)]
@@ -78,10 +80,11 @@ const LIMIT: Duration = Duration::from_secs(16);
 
 impl Freedom {
     pub(super) async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
-        let target = self.redirect.apply(flow.destination());
         if let Some(outbound) = self.behind {
-            return self.connect_behind(cx, outbound, flow, &target, first).await;
+            // Boxed, because the direct way should not carry its size along.
+            return Box::pin(self.connect_behind(cx, outbound, flow, first)).await;
         }
+        let target = self.redirect.apply(flow.destination());
         let mut addresses = self.lookup.addresses(cx, &target).await?;
         if !self.rules.let_all(flow) {
             addresses = match self.rules.filter(flow, addresses) {
@@ -107,27 +110,6 @@ impl Freedom {
         begun(Box::new(stream), BytesMut::new(), flow, first).await.map_err(|error| blamed(error.stage, error.source))
     }
 
-    async fn connect_behind(
-        &self,
-        cx: &dyn Services,
-        outbound: OutboundId,
-        flow: &Flow,
-        target: &Target,
-        first: &[u8],
-    ) -> Result<BoxStream, DialError> {
-        // The outbound behind resolves names, so only addresses can be judged here.
-        if let Some(at) = target.socket()
-            && let Err(held) = self.rules.filter(flow, vec![at])
-        {
-            return begun(Box::new(held), BytesMut::new(), flow, first).await;
-        }
-        let hop = hop(flow, Network::Tcp, target)?;
-        let Some(form) = self.header else { return cx.dial(Via::Outbound(outbound), &hop, first).await };
-        let server = target.socket().unwrap_or(flow.local);
-        let first = [&haproxy::header(form, flow.source, server)[..], first].concat();
-        cx.dial(Via::Outbound(outbound), &hop, &first).await
-    }
-
     /// Header and first bytes leave together.
     async fn open(&self, stream: &mut TcpStream, flow: &Flow, first: &[u8]) -> io::Result<()> {
         if !first.is_empty() {
@@ -140,12 +122,7 @@ impl Freedom {
 
     pub(super) async fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> Result<BoxPackets, DialError> {
         if let Some(outbound) = self.behind {
-            let hop = hop(flow, Network::Udp, flow.destination())?;
-            let packets = cx.associate(Via::Outbound(outbound), &hop).await?;
-            if self.rules.let_all(flow) {
-                return Ok(self.redirected(packets));
-            }
-            return Ok(self.redirected(Ruled::new(packets, self.rules.clone(), flow)));
+            return Box::pin(self.associate_behind(cx, outbound, flow)).await;
         }
         let bind = self.through.address(flow).or(self.socket.bind);
         let socket = SocketOptions { bind, ..self.socket.clone() };

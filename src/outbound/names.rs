@@ -20,6 +20,8 @@ pub(super) struct Named<P> {
     inner: P,
     house: Arc<dyn Services>,
     lookup: Lookup,
+    /// Whether the association below gets the names that have no address.
+    keeps: bool,
     names: HashMap<DomainName, State>,
     /// What waited and can leave now; a socket that was opened a moment ago does not take it at once.
     ready: VecDeque<(Bytes, Target)>,
@@ -40,7 +42,12 @@ const WAITING: usize = 8;
 
 impl<P: Packets> Named<P> {
     pub(super) fn new(inner: P, house: Arc<dyn Services>, lookup: Lookup) -> Self {
-        Self { inner, house, lookup, names: HashMap::new(), ready: VecDeque::new() }
+        Self { inner, house, lookup, keeps: false, names: HashMap::new(), ready: VecDeque::new() }
+    }
+
+    /// One whose association below takes names too, and gets those that have no address here.
+    pub(super) fn keeping(inner: P, house: Arc<dyn Services>, lookup: Lookup) -> Self {
+        Self { keeps: true, ..Self::new(inner, house, lookup) }
     }
 
     fn asked(&self) -> usize {
@@ -64,12 +71,13 @@ impl<P: Packets> Named<P> {
         for (name, state) in &mut self.names {
             let State::Asked { answer, waiting } = state else { continue };
             let Poll::Ready(found) = answer.as_mut().poll(cx) else { continue };
-            if found.is_none() {
-                tracing::debug!(%name, "datagrams to a name without addresses are dropped");
-            }
-            if let Some(ip) = found {
-                let there = |(payload, port)| (payload, SocketAddr::new(ip, port).into());
-                self.ready.extend(waiting.drain(..).map(there));
+            let host = found.map(Host::from).or_else(|| self.keeps.then(|| Host::Domain(name.clone())));
+            match host {
+                None => tracing::debug!(%name, "datagrams to a name without addresses are dropped"),
+                Some(host) => {
+                    let there = |(payload, port)| (payload, Target::new(host.clone(), port));
+                    self.ready.extend(waiting.drain(..).map(there));
+                }
             }
             *state = found.map_or(State::Unknown, State::Known);
         }
@@ -96,6 +104,7 @@ impl<P: Packets> Packets for Named<P> {
                 let at = SocketAddr::new(*ip, peer.port);
                 return self.inner.poll_send(cx, payload, &at.into());
             }
+            Some(State::Unknown) if self.keeps => return self.inner.poll_send(cx, payload, peer),
             Some(State::Unknown) => {}
             Some(State::Asked { waiting, .. }) if waiting.len() < WAITING => {
                 waiting.push((Bytes::copy_from_slice(payload), peer.port));
@@ -111,6 +120,8 @@ impl<P: Packets> Packets for Named<P> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::Mutex;
+
     use tokio::net::UdpSocket;
 
     use super::*;
@@ -170,6 +181,32 @@ mod tests {
         };
         let (_, received) = tokio::join!(heard, recv(&mut packets, &mut buf));
         assert!(received.is_ok() && &buf[..] == b"end");
+    }
+
+    /// Notes where datagrams go.
+    struct Ears(Arc<Mutex<Vec<String>>>);
+
+    impl Packets for Ears {
+        fn poll_recv(&mut self, _: &mut Context<'_>, _: &mut BytesMut) -> Poll<io::Result<Target>> {
+            Poll::Pending
+        }
+
+        fn poll_send(&mut self, _: &mut Context<'_>, _: &[u8], peer: &Target) -> Poll<io::Result<()>> {
+            self.0.lock().unwrap().push(peer.to_string());
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_takes_names_gets_those_without_an_address_here() {
+        let sent = Arc::<Mutex<Vec<String>>>::default();
+        let lookup = Lookup { source: Source::Dns, families: Families::Any };
+        let house = Arc::new(House::knowing("a.example", &["127.0.0.1"]));
+        let mut packets = Named::keeping(Ears(Arc::clone(&sent)), house, lookup);
+        for name in ["a.example:1", "b.example:2", "b.example:3"] {
+            send(&mut packets, b"x", &name.parse().unwrap()).await.unwrap();
+        }
+        assert_eq!(*sent.lock().unwrap(), ["127.0.0.1:1", "b.example:2", "b.example:3"]);
     }
 
     #[tokio::test]

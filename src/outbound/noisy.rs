@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use bytes::BytesMut;
 use rand::Rng;
 use tokio::time::{Sleep, sleep};
 
-use crate::addr::Target;
+use crate::addr::{Host, Target};
 use crate::flow::Packets;
 
 /// A datagram that means nothing.
@@ -37,8 +37,13 @@ pub enum NoiseBytes {
 }
 
 impl Noise {
-    fn is_for(&self, at: SocketAddr) -> bool {
-        if at.is_ipv4() { self.families.0 } else { self.families.1 }
+    /// Whether a target gets it. A name, which another outbound resolves, gets what is for either family.
+    fn is_for(&self, target: &Target) -> bool {
+        match &target.host {
+            Host::Ip(IpAddr::V4(_)) => self.families.0,
+            Host::Ip(IpAddr::V6(_)) => self.families.1,
+            Host::Domain(_) => self.families == (true, true),
+        }
     }
 
     fn make(&self) -> Vec<u8> {
@@ -73,14 +78,16 @@ impl<P: Packets> Noisy<P> {
 
     /// Makes all the noise there is to make, and waits in between.
     fn poll_noise(&mut self, cx: &mut Context<'_>, peer: &Target) -> Poll<io::Result<()>> {
-        let Some(at) = peer.socket().filter(|at| at.port() != DNS) else { return Poll::Ready(Ok(())) };
+        if peer.port == DNS {
+            return Poll::Ready(Ok(()));
+        }
         loop {
             if let Some(pause) = &mut self.pause {
                 ready!(pause.as_mut().poll(cx));
                 self.pause = None;
             }
             let Some(noise) = self.noises.get(self.next) else { return Poll::Ready(Ok(())) };
-            if noise.is_for(at) {
+            if noise.is_for(peer) {
                 let bytes = self.waiting.get_or_insert_with(|| noise.make());
                 ready!(self.inner.poll_send(cx, bytes, peer))?;
                 self.waiting = None;
@@ -159,5 +166,10 @@ mod tests {
         send(&mut noisy, b"x", &"[2001:db8::1]:443".parse().unwrap()).await.unwrap();
         let texts: Vec<Vec<u8>> = sent.lock().unwrap().iter().map(|(bytes, _)| bytes.clone()).collect();
         assert_eq!(texts, [b"both".to_vec(), b"six".to_vec(), b"x".to_vec()]);
+        sent.lock().unwrap().clear();
+        let mut noisy = Noisy::new(Ears(Arc::clone(&sent), Instant::now()), noises());
+        send(&mut noisy, b"x", &"a.example:443".parse().unwrap()).await.unwrap();
+        let texts: Vec<Vec<u8>> = sent.lock().unwrap().iter().map(|(bytes, _)| bytes.clone()).collect();
+        assert_eq!(texts, [b"both".to_vec(), b"x".to_vec()]);
     }
 }

@@ -57,6 +57,12 @@ impl FinalRules {
         self.0.is_empty() && !flow.remote
     }
 
+    /// Whether a target must have an address, or no written rule can tell about it: there is one, and the first is not
+    /// for everything.
+    pub(super) fn look_at_addresses(&self) -> bool {
+        self.0.first().is_some_and(|first| !first.allows_all())
+    }
+
     /// What blocks a target, if something does.
     pub(super) fn blocking(&self, network: Network, at: SocketAddr, remote: bool) -> Option<Block<'_>> {
         match self.0.iter().find(|rule| rule.matches(network, at)) {
@@ -124,6 +130,11 @@ impl FinalRule {
         self.networks.is_none_or(|networks| networks.contains(network))
             && self.ports.as_ref().is_none_or(|ports| ports.contains(at.port()))
             && self.addresses.as_ref().is_none_or(|addresses| addresses.contains(at.ip().to_canonical()))
+    }
+
+    fn allows_all(&self) -> bool {
+        let every = self.networks.is_none_or(|networks| networks.tcp && networks.udp);
+        self.allows && every && self.ports.is_none() && self.addresses.is_none()
     }
 }
 
@@ -247,6 +258,15 @@ mod tests {
         assert!(!blocked(&rules(), "10.0.0.1:80", true) && blocked(&rules(), "10.0.0.2:80", true));
         let all = FinalRules::new(vec![rule(true, None, None, None)]);
         assert!(!blocked(&all, "127.0.0.1:22", true));
+    }
+
+    #[test]
+    fn a_first_rule_for_everything_needs_no_address() {
+        assert!(rules().look_at_addresses() && !FinalRules::default().look_at_addresses());
+        let block = || rule(false, None, None, None);
+        assert!(!FinalRules::new(vec![rule(true, None, None, None), block()]).look_at_addresses());
+        assert!(FinalRules::new(vec![rule(true, None, None, Some(Networks::TCP)), block()]).look_at_addresses());
+        assert!(FinalRules::new(vec![block()]).look_at_addresses());
     }
 
     #[tokio::test(start_paused = true)]

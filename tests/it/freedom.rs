@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UdpSocket};
 
-use crate::support::{House, association, echo, line, tunnel, wrapped};
+use crate::support::{House, association, echo, line, microsocks, socks_outbound, tunnel, wrapped};
 
 /// What a server reads of a client that says this and ends.
 async fn arrives(sniffing: bool, said: &[u8]) -> Vec<u8> {
@@ -126,4 +126,76 @@ async fn private_targets_are_kept_from_other_machines() {
     assert_eq!(line(&mut way).await, "heard");
     near.stop().await;
     told.stop().await;
+}
+
+#[tokio::test]
+async fn another_outbound_dials_in_its_place() {
+    let (open, near) = (echo().await, UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let far = House::start(&json!({
+        "inbounds": [{ "tag": "far", "protocol": "socks", "listen": "127.0.0.1", "settings": { "udp": true } }],
+        "outbounds": [{ "protocol": "freedom", "sendThrough": "127.7.0.7" }],
+    }));
+    let through = [
+        json!({ "proxySettings": { "tag": "far" } }),
+        json!({ "proxySettings": { "tag": "far", "transportLayer": true } }),
+        json!({ "streamSettings": { "sockopt": { "dialerProxy": "far" } } }),
+    ];
+    for mut outbound in through {
+        outbound["protocol"] = "freedom".into();
+        // Of what freedom does nothing may be lost: rules, the other target, the pieces.
+        outbound["settings"] = json!({
+            "redirect": format!(":{}", open.port()),
+            "fragment": { "packets": "1-1", "length": "1-3", "interval": "0" },
+            "noises": [{ "type": "str", "packet": "noise", "delay": "0" }],
+            "finalRules": [{ "action": "block", "ip": ["127.0.0.66"], "blockDelay": 0 }],
+        });
+        let udp = json!({ "tag": "datagrams", "protocol": "freedom", "proxySettings": { "tag": "far" },
+            "settings": { "noises": outbound["settings"]["noises"] } });
+        let house = House::start(&json!({
+            "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1", "settings": { "udp": true } }],
+            "outbounds": [outbound, udp, socks_outbound("far", far.at("far"))],
+            "routing": { "rules": [{ "network": "udp", "outboundTag": "datagrams" }] },
+        }));
+        let mut way = tunnel(house.at("in"), "127.0.0.1:9").await;
+        way.write_all(b"heard\n").await.unwrap();
+        assert_eq!(line(&mut way).await, "heard");
+        let mut blocked = tunnel(house.at("in"), "127.0.0.66:9").await;
+        assert_eq!(blocked.read(&mut [0; 8]).await.unwrap(), 0);
+
+        let (_control, relay) = association(house.at("in")).await;
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let near_at = near.local_addr().unwrap();
+        client.send_to(&wrapped(near_at, b"ask"), relay).await.unwrap();
+        let mut room = [0; 64];
+        for want in [&b"noise"[..], b"ask"] {
+            let (len, from) = near.recv_from(&mut room).await.unwrap();
+            assert_eq!((&room[..len], from.ip().to_string().as_str()), (want, "127.7.0.7"));
+            near.send_to(b"tell", from).await.unwrap();
+        }
+        let len = client.recv(&mut room).await.unwrap();
+        assert_eq!(room[..len], wrapped(near_at, b"tell"));
+        house.stop().await;
+    }
+    far.stop().await;
+}
+
+#[tokio::test]
+async fn a_peer_that_is_not_ours_dials_in_its_place() {
+    let (server, open) = (microsocks(None), echo().await);
+    let house = House::start(&json!({
+        "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1" }],
+        "outbounds": [
+            { "protocol": "freedom", "proxySettings": { "tag": "far" } },
+            socks_outbound("far", server.addr),
+        ],
+    }));
+    let mut way = tunnel(house.at("in"), &open.to_string()).await;
+    way.write_all(b"heard\n").await.unwrap();
+    assert_eq!(line(&mut way).await, "heard");
+    drop(server);
+    // Nobody may take the way that the other was to take.
+    let mut lost = tunnel(house.at("in"), &open.to_string()).await;
+    lost.write_all(b"lost\n").await.unwrap();
+    assert_eq!(lost.read(&mut [0; 8]).await.unwrap_or(0), 0);
+    house.stop().await;
 }

@@ -4,6 +4,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::*;
+use crate::addr::Network;
 use crate::flow::{Half, recv, send};
 use crate::net::Families;
 use crate::outbound::lookup::Source;
@@ -96,12 +97,34 @@ async fn another_outbound_can_do_the_dialing() {
     let freedom = Freedom { behind: Some(OutboundId(2)), redirect, ..Freedom::default() };
     let house = Arc::new(House::default());
     let services: Arc<dyn Services> = house.clone();
-    let flow = flow("a.example:443");
+    let mut flow = flow("a.example:443");
+    flow.remote = true;
     assert!(freedom.connect(&*services, &flow, b"first").await.is_err());
     assert!(freedom.associate(&services, &flow).await.is_err());
     let dialed = house.dialed();
     assert_eq!((dialed[0].target.to_string().as_str(), dialed[0].hops), ("a.example:8443", 1));
     assert_eq!(dialed[1].network, Network::Udp);
+    // Nobody has judged the name yet: whoever resolves it must know that it was asked for from another machine.
+    assert!(dialed.iter().all(|hop| hop.remote));
+}
+
+#[tokio::test]
+async fn another_outbound_is_told_of_names_as_the_strategy_says() {
+    let flow_to = |name: &str| flow(&format!("{name}:443"));
+    for (source, name, told) in [
+        (Source::System, "a.example", Some("a.example:443")),
+        (Source::DnsFirst, "a.example", Some("10.0.0.1:443")),
+        (Source::DnsFirst, "b.example", Some("b.example:443")),
+        (Source::Dns, "a.example", Some("10.0.0.1:443")),
+        (Source::Dns, "b.example", None),
+    ] {
+        let lookup = Lookup { source, families: Families::V4First };
+        let freedom = Freedom { behind: Some(OutboundId(2)), lookup, ..Freedom::default() };
+        let house = House::knowing("a.example", &["2001:db8::1", "10.0.0.1"]);
+        assert!(freedom.connect(&house, &flow_to(name), b"").await.is_err());
+        let dialed: Vec<String> = house.dialed().iter().map(|hop| hop.target.to_string()).collect();
+        assert_eq!(dialed.first().map(String::as_str), told, "{source:?} {name}");
+    }
 }
 
 #[tokio::test]
