@@ -98,7 +98,8 @@ impl Maker<'_> {
         let dialer = Dialer::new(&written.stream, inner, self.crypto).map_err(|error| error.to_string())?;
         let dialer = dialer.with_bind(from);
         Ok(match self.behind(written) {
-            Some(outbound) => Way::through(dialer, outbound),
+            Some(outbound) if goes_along(written) => Way::through(dialer, outbound),
+            Some(outbound) => Way::through(dialer, outbound).with_direct_download(),
             None => dialer.into(),
         })
     }
@@ -110,6 +111,14 @@ impl Maker<'_> {
         // One that does not exist was warned of; its flows fail when they are dialed, and never go out directly.
         Some(OutboundId(at.and_then(|at| u32::try_from(at).ok()).unwrap_or(u32::MAX)))
     }
+}
+
+/// Whether what comes down goes through the same outbound as what goes up: by `proxySettings` always, and by `dialerProxy`
+/// if that stands in its own socket options too, or penetrates.
+fn goes_along(written: &Written) -> bool {
+    let download = written.stream.download.as_deref();
+    let own = download.is_none_or(|download| !download.sockopt(&written.stream.sockopt).dialer_proxy.is_empty());
+    written.via.is_some() || own
 }
 
 fn asked<A>(server: &WrittenServer<A>, login: Option<(&str, &str)>) -> Server {

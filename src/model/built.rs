@@ -91,6 +91,9 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
     }
     parts.extend(sniffing_parts(&inbound.sniffing));
     parts.extend(stream::parts(&inbound.stream));
+    if inbound.stream.download.is_some() {
+        parts.push(skip("downloadSettings (a client's)"));
+    }
     parts
 }
 
@@ -146,7 +149,9 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
                 parts.push(refuse("sendThrough with anything but an address"));
             }
             parts.extend(stream::parts(&outbound.stream));
+            parts.extend(stream::download_parts(&outbound.stream, outbound.chained().map(|chain| chain.tag)));
             parts.extend(hello::parts(&outbound.stream));
+            parts.extend(outbound.stream.download.iter().flat_map(|download| hello::parts(&download.stream)));
         }
     }
     parts

@@ -115,6 +115,14 @@ pub struct Download {
     pub stream: Stream,
 }
 
+impl Download {
+    /// Its socket options: its own, or those of the stream it belongs to where they penetrate.
+    #[must_use]
+    pub fn sockopt<'a>(&'a self, outer: &'a SockOpt) -> &'a SockOpt {
+        if outer.penetrate { outer } else { &self.stream.sockopt }
+    }
+}
+
 crate::record! {
     /// How bytes travel.
     pub struct StreamKeys {

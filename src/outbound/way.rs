@@ -18,11 +18,13 @@ use crate::transport::{Dialer, Lines};
 pub struct Way {
     dialer: Dialer,
     through: Option<OutboundId>,
+    /// The same for the server that what comes down is asked of, where that is another.
+    down: Option<OutboundId>,
 }
 
 impl From<Dialer> for Way {
     fn from(dialer: Dialer) -> Self {
-        Self { dialer, through: None }
+        Self { dialer, through: None, down: None }
     }
 }
 
@@ -30,7 +32,13 @@ impl Way {
     /// By another outbound; security and carrier are put around its stream.
     #[must_use]
     pub fn through(dialer: Dialer, outbound: OutboundId) -> Self {
-        Self { dialer, through: Some(outbound) }
+        Self { dialer, through: Some(outbound), down: Some(outbound) }
+    }
+
+    /// The same, but what comes down is dialed by ourselves, where it has a server of its own.
+    #[must_use]
+    pub fn with_direct_download(self) -> Self {
+        Self { down: None, ..self }
     }
 
     /// The dialer.
@@ -41,8 +49,15 @@ impl Way {
     /// A ready stream to a server, for this flow.
     pub(super) async fn open(&self, cx: &dyn Services, flow: &Flow, server: &Target) -> Result<BoxStream, DialError> {
         let Some(outbound) = self.through else { return self.dialer.connect(cx, server, Blame::Server).await };
-        let hop = hop(flow, Network::Tcp, server)?;
-        self.dialer.over(&Through { cx, outbound, hop }, server, Blame::Server).await
+        let bare = Through { cx, outbound, hop: hop(flow, Network::Tcp, server)? };
+        let down: Option<Box<dyn Lines>> = match (self.dialer.download(), self.down) {
+            (None, _) => None,
+            (Some((dialer, server)), None) => Some(Box::new(dialer.own(cx, server, Blame::Server))),
+            (Some((_, server)), Some(outbound)) => {
+                Some(Box::new(Through { cx, outbound, hop: hop(flow, Network::Tcp, server)? }))
+            }
+        };
+        self.dialer.over(&bare, down.as_deref(), server, Blame::Server).await
     }
 
     /// Where the datagrams of a server go: to its first address. Another outbound finds that itself.
@@ -144,7 +159,10 @@ pub(super) async fn begun(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::addr::Host;
+    use crate::model::stream::{Carrier, Download, Stream};
     use crate::outbound::testing::{House, flow};
+    use crate::tls::{Crypto, Inner};
 
     #[tokio::test]
     async fn another_outbound_is_asked_for_the_server() {
@@ -159,5 +177,24 @@ mod tests {
         let mut ring = flow;
         ring.hops = MAX_HOPS;
         assert_eq!(way.open(&house, &ring, &server).await.err().map(|error| error.stage), Some(Stage::Policy));
+    }
+
+    /// Counts what is dialed through the outbound, and connections that come without it.
+    #[tokio::test]
+    async fn what_comes_down_goes_along_or_directly() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let download = listener.local_addr().unwrap();
+        let xhttp = || Stream { carrier: Carrier::Xhttp(Default::default()), ..Stream::default() };
+        let beside = Download { address: Host::Ip(download.ip()), port: download.port(), stream: xhttp() };
+        let stream = Stream { download: Some(Box::new(beside)), ..xhttp() };
+        let dialer = Dialer::new(&stream, Inner::Opaque, &Crypto::default()).unwrap();
+        let (house, flow, server) = (House::default(), flow("a.example:443"), "10.0.0.1:1080".parse().unwrap());
+        let along = Way::through(dialer, OutboundId(3));
+        assert!(along.open(&house, &flow, &server).await.is_err());
+        assert_eq!(*house.dialed()[0].destination(), download.into());
+        let (house, directly) = (House::default(), along.with_direct_download());
+        assert!(directly.open(&house, &flow, &server).await.is_err());
+        assert!(house.dialed().iter().all(|hop| *hop.destination() == server));
+        listener.accept().await.unwrap();
     }
 }

@@ -20,6 +20,7 @@ use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxFuture, BoxStream, DialError, Services, Stage};
 use crate::model::carrier::RawKind;
 use crate::model::reality::Reality;
+use crate::model::sockopt::SockOpt;
 use crate::model::stream as model;
 use crate::net::{Families, SocketOptions, tcp};
 use crate::tls;
@@ -31,6 +32,14 @@ pub struct Dialer {
     families: Families,
     security: Security,
     carrier: Carrier,
+    download: Option<Arc<Download>>,
+}
+
+/// The way that what comes down takes, where it has one of its own.
+#[derive(Debug)]
+struct Download {
+    server: Target,
+    dialer: Dialer,
 }
 
 /// What protects the bytes.
@@ -86,21 +95,29 @@ impl Dialer {
             model::Carrier::Xhttp(set) => Carrier::Xhttp(Arc::new(xhttp::Client::new(stream, set)?)),
             _ => Carrier::Raw,
         };
+        let download = match &stream.download {
+            Some(download) => Some(Arc::new(Download::new(download, &stream.sockopt, crypto)?)),
+            None => None,
+        };
         let socket = SocketOptions::from(&stream.sockopt);
-        Ok(Self { socket, families: settings::families(&stream.sockopt), security, carrier })
+        Ok(Self { socket, families: settings::families(&stream.sockopt), security, carrier, download })
     }
 
     /// The same from this local address.
     #[must_use]
     pub fn with_bind(mut self, from: Option<IpAddr>) -> Self {
         self.socket.bind = from;
+        if let Some(Download { server, dialer }) = self.download.as_deref() {
+            let (server, dialer) = (server.clone(), dialer.clone().with_bind(from));
+            self.download = Some(Arc::new(Download { server, dialer }));
+        }
         self
     }
 
     /// Bare TCP.
     #[must_use]
     pub fn raw(socket: SocketOptions, families: Families) -> Self {
-        Self { socket, families, security: Security::None, carrier: Carrier::Raw }
+        Self { socket, families, security: Security::None, carrier: Carrier::Raw, download: None }
     }
 
     /// The same with TLS around it.
@@ -127,6 +144,17 @@ impl Dialer {
         matches!((&self.security, &self.carrier), (Security::None, Carrier::Raw))
     }
 
+    /// The server that what comes down is asked of, and the dialer for it, where that is another.
+    #[must_use]
+    pub fn download(&self) -> Option<(&Self, &Target)> {
+        self.download.as_deref().map(|download| (&download.dialer, &download.server))
+    }
+
+    /// Bare connections to `to` that this dialer opens itself.
+    pub fn own<'a>(&'a self, cx: &'a dyn Services, to: &'a Target, blame: Blame) -> impl Lines + use<'a> {
+        Own { dialer: self, cx, to, blame }
+    }
+
     /// A ready stream to `to`. `blame` says whose fault a failure is that is not ours: the server's, or for a direct
     /// outbound the target's.
     ///
@@ -137,23 +165,38 @@ impl Dialer {
             return Ok(Box::new(self.dial(cx, to, blame).await?));
         }
         // Boxed, because a handshake is large and the plain way should not carry its size along.
-        Box::pin(self.carry(&Own { dialer: self, cx, to, blame }, to, blame)).await
+        let down = self.download().map(|(dialer, server)| dialer.own(cx, server, blame));
+        let down = down.as_ref().map(|down| down as &dyn Lines);
+        Box::pin(self.carry(&self.own(cx, to, blame), down, to, blame)).await
     }
 
-    /// A ready stream to `to` over connections that come another way, such as through another outbound.
+    /// A ready stream to `to` over connections that come another way, such as through another outbound. `down` are those to
+    /// the server of [`Dialer::download`], without which none is asked.
     ///
     /// # Errors
     /// [`DialError`] at its stage.
-    pub async fn over(&self, bare: &dyn Lines, to: &Target, blame: Blame) -> Result<BoxStream, DialError> {
+    pub async fn over(
+        &self,
+        bare: &dyn Lines,
+        down: Option<&dyn Lines>,
+        to: &Target,
+        blame: Blame,
+    ) -> Result<BoxStream, DialError> {
         if self.is_raw() {
             return bare.line().await;
         }
-        Box::pin(self.carry(bare, to, blame)).await
+        Box::pin(self.carry(bare, down, to, blame)).await
     }
 
     /// What is carried between us and `to`: over a connection of its own, or where the carrier takes many streams over one
     /// that is open already.
-    async fn carry(&self, bare: &dyn Lines, to: &Target, blame: Blame) -> Result<BoxStream, DialError> {
+    async fn carry(
+        &self,
+        bare: &dyn Lines,
+        down: Option<&dyn Lines>,
+        to: &Target,
+        blame: Blame,
+    ) -> Result<BoxStream, DialError> {
         let secured = Secured { dialer: self, bare, to, blame };
         let failed = |error| DialError::new(Stage::Carry, blame, error);
         match &self.carrier {
@@ -162,7 +205,16 @@ impl Dialer {
             Carrier::HttpUpgrade(http) => http.open(secured.line().await?, &to.host).await.map_err(failed),
             Carrier::Ws(ws) => ws.open(secured.line().await?, &to.host).await.map_err(failed),
             Carrier::Grpc(client) => client.open(&secured, to, blame).await,
-            Carrier::Xhttp(client) => client.open(&secured, to, blame).await,
+            Carrier::Xhttp(client) => {
+                let up = xhttp::Leg { client, lines: &secured, to };
+                let Some(download) = self.download.as_deref() else { return up.open(None, blame).await };
+                let Download { server: to, dialer } = download;
+                let (Some(bare), Carrier::Xhttp(client)) = (down, &dialer.carrier) else {
+                    return Err(DialError::us(Stage::Carry, io::ErrorKind::Unsupported));
+                };
+                let secured = Secured { dialer, bare, to, blame };
+                up.open(Some(xhttp::Leg { client, lines: &secured, to }), blame).await
+            }
         }
     }
 
@@ -195,6 +247,23 @@ impl Dialer {
             let blame = if tcp::is_ours(&error) { Blame::Us } else { blame };
             DialError::new(Stage::Dial, blame, error)
         })
+    }
+}
+
+impl Download {
+    /// What is written beside a stream with these socket options.
+    fn new(written: &model::Download, outer: &SockOpt, crypto: &tls::Crypto) -> Result<Self, TransportError> {
+        let stream = model::Stream {
+            sockopt: written.sockopt(outer).clone(),
+            // Xray does not look for a third way either.
+            download: None,
+            ..written.stream.clone()
+        };
+        if !matches!(stream.carrier, model::Carrier::Xhttp(_)) {
+            return Err(TransportError::NotBuilt { what: "downloadSettings of a network other than xhttp" });
+        }
+        let server = Target::new(written.address.clone(), written.port);
+        Ok(Self { server, dialer: Dialer::new(&stream, tls::Inner::Opaque, crypto)? })
     }
 }
 

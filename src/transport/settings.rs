@@ -10,7 +10,6 @@ use crate::tls::Inner;
 pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
     let what = match &stream.carrier {
         _ if !stream.mask.tcp.is_empty() => "finalmask",
-        Carrier::Xhttp(_) if stream.download.is_some() => "downloadSettings",
         Carrier::Xhttp(_) if is_http3(stream) => "XHTTP over HTTP/3 (alpn h3)",
         Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) | Carrier::Xhttp(_) => {
             return Ok(());

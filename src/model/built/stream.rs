@@ -1,5 +1,6 @@
 //! Which parts of a stream can run.
 
+use crate::addr::Tag;
 use crate::model::carrier::{UplinkPlacement, Xhttp};
 use crate::model::sockopt::{AddressPort, FastOpen, SockOpt};
 use crate::model::stream::{Carrier, Security, Stream};
@@ -38,11 +39,26 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     parts
 }
 
+/// The parts of an outbound's way of its own for what comes down. `by` is the outbound that it dials through, if any.
+pub(super) fn download_parts(stream: &Stream, by: Option<&Tag>) -> Vec<Part> {
+    let Some(download) = &stream.download else { return vec![] };
+    let sockopt = download.sockopt(&stream.sockopt);
+    let inner = Stream { sockopt: sockopt.clone(), download: None, ..download.stream.clone() };
+    let mut parts = parts(&inner);
+    if !matches!(inner.carrier, Carrier::Xhttp(_)) {
+        parts.push(refuse("a network other than xhttp"));
+    }
+    if !sockopt.dialer_proxy.is_empty() && by != Some(&sockopt.dialer_proxy) {
+        parts.push(refuse("a dialerProxy that is not the outbound's own"));
+    }
+    if download.stream.download.is_some() {
+        parts.push(skip("another downloadSettings"));
+    }
+    parts.into_iter().map(|(kind, what)| (kind, format!("{what} in downloadSettings"))).collect()
+}
+
 fn xhttp_parts(stream: &Stream, set: &Xhttp) -> Vec<Part> {
     let mut parts = vec![];
-    if stream.download.is_some() {
-        parts.push(refuse("downloadSettings"));
-    }
     if matches!(&stream.security, Security::Tls(tls) if tls.alpn.0 == ["h3"]) {
         parts.push(refuse("XHTTP over HTTP/3 (alpn h3)"));
     }
@@ -91,4 +107,34 @@ pub(super) fn socket_parts(sockopt: &SockOpt) -> Vec<Part> {
         parts.push(skip("interleave and maxConcurrentTry of happyEyeballs"));
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::addr::Host;
+    use crate::model::stream::Download;
+    use crate::shape::TextList;
+
+    /// What is said of a stream whose download is this, of an outbound that dials through `front`.
+    fn said(carrier: Carrier, security: Security, dialer_proxy: &str) -> Vec<String> {
+        let sockopt = SockOpt { dialer_proxy: Tag::from(dialer_proxy), ..SockOpt::default() };
+        let stream = Stream { carrier, security, sockopt, ..Stream::default() };
+        let address = Host::Ip([192, 0, 2, 1].into());
+        let download = Some(Box::new(Download { address, port: 443, stream }));
+        let parts = download_parts(&Stream { download, ..Stream::default() }, Some(&Tag::from("front")));
+        parts.into_iter().map(|(_, what)| what).collect()
+    }
+
+    #[test]
+    fn a_download_is_held_against_what_runs() {
+        let xhttp = || Carrier::Xhttp(Xhttp::default());
+        assert!(said(xhttp(), Security::None, "").is_empty());
+        assert!(said(xhttp(), Security::None, "front").is_empty());
+        let other = "a dialerProxy that is not the outbound's own in downloadSettings";
+        assert_eq!(said(xhttp(), Security::None, "other"), [other]);
+        assert_eq!(said(Carrier::default(), Security::None, ""), ["a network other than xhttp in downloadSettings"]);
+        let http3 = Security::Tls(Box::new(Tls { alpn: TextList(vec!["h3".to_owned()]), ..Tls::default() }));
+        assert!(said(xhttp(), http3, "").contains(&"XHTTP over HTTP/3 (alpn h3) in downloadSettings".to_owned()));
+    }
 }

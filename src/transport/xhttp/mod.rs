@@ -2,6 +2,8 @@
 //!
 //! What comes down is the body of one answer. What goes up is the body of the same request, of one beside it, or the bodies
 //! of many numbered ones, which the server puts in order. Any HTTP proxy in between passes at least the last.
+//!
+//! What comes down may be asked of another server, with settings of its own; the session's id joins the two ways.
 
 mod body;
 mod client;
@@ -9,6 +11,7 @@ mod draw;
 mod halves;
 mod http2;
 mod huffman;
+mod leg;
 mod padding;
 mod plan;
 mod post;
@@ -18,6 +21,7 @@ mod sessions;
 mod spot;
 
 pub(super) use client::{Client, is_http2};
+pub(super) use leg::Leg;
 pub(super) use server::Server;
 #[cfg(test)]
 mod tests;

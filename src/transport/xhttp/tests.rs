@@ -11,7 +11,8 @@ use super::*;
 use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxFuture, BoxStream, DialError};
 use crate::model::carrier::{Placement, Xhttp, XhttpMode};
-use crate::model::stream::{Security, Stream};
+use crate::model::reality::{Reality, RealityClient};
+use crate::model::stream::{Download, Security, Stream};
 use crate::shape::Ranged;
 use crate::transport::arrival::{Arrival, Arrivals};
 use crate::transport::lines::Lines;
@@ -58,16 +59,25 @@ fn stream(http2: bool) -> Stream {
 }
 
 fn house(http2: bool, set: &Xhttp) -> House {
-    let (sender, arrivals) = mpsc::channel(16);
     let server = Arc::new(Server::new(&stream(http2), set).unwrap());
+    house_of(server, http2, set)
+}
+
+/// Another way to a server.
+fn house_of(server: Arc<Server>, http2: bool, set: &Xhttp) -> House {
+    let (sender, arrivals) = mpsc::channel(16);
     let client = Arc::new(Client::new(&stream(http2), set).unwrap());
     House { client, lines: Into { server, arrivals: sender, opened: Mutex::new(0) }, arrivals }
 }
 
 impl House {
+    fn leg<'a>(&'a self, to: &'a Target) -> Leg<'a> {
+        Leg { client: &self.client, lines: &self.lines, to }
+    }
+
     async fn pair(&mut self) -> (BoxStream, BoxStream) {
         let to = Target::new(Host::parse("a.example").unwrap(), 443);
-        let near = self.client.open(&self.lines, &to, Blame::Server).await.unwrap();
+        let near = self.leg(&to).open(None, Blame::Server).await.unwrap();
         (near, self.arrivals.recv().await.unwrap().io)
     }
 
@@ -163,6 +173,57 @@ async fn streams_share_connections_as_xmux_says() {
         all.push(used_up.pair().await);
     }
     assert_eq!(used_up.opened(), 3);
+}
+
+#[tokio::test]
+async fn what_comes_down_takes_a_way_of_its_own() {
+    let (up_to, down_to) = ("a.example:443".parse().unwrap(), "b.example:80".parse().unwrap());
+    for (up_http2, down_http2) in [(true, false), (false, true), (true, true), (false, false)] {
+        for mode in [XhttpMode::PacketUp, XhttpMode::StreamUp] {
+            let set = Xhttp { mode, path: "/way".into(), ..Xhttp::default() };
+            let mut up = house(up_http2, &set);
+            // A place of its own for the session's id would be missed by the server, so only the looks differ.
+            let set = Xhttp { path: "/way?down".into(), mode: XhttpMode::Auto, ..set };
+            let mut down = house_of(Arc::clone(&up.lines.server), down_http2, &set);
+            let leg = up.leg(&up_to);
+            let mut near = leg.open(Some(down.leg(&down_to)), Blame::Server).await.unwrap();
+            near.write_all(b"up").await.unwrap();
+            let mut far = tokio::select! {
+                Some(arrival) = up.arrivals.recv() => arrival.io,
+                Some(arrival) = down.arrivals.recv() => arrival.io,
+            };
+            hear(&mut far, b"up").await;
+            far.write_all(b"down").await.unwrap();
+            hear(&mut near, b"down").await;
+            assert_eq!((up.opened(), down.opened()), (1, 1), "{mode:?}, {up_http2}, {down_http2}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_way_down_that_fails_ends_the_stream() {
+    let (up_to, down_to) = ("a.example:443".parse().unwrap(), "b.example:80".parse().unwrap());
+    let up = house(true, &Xhttp { path: "/way".into(), ..Xhttp::default() });
+    let down = house_of(Arc::clone(&up.lines.server), false, &Xhttp { path: "/none".into(), ..Xhttp::default() });
+    let mut near = up.leg(&up_to).open(Some(down.leg(&down_to)), Blame::Server).await.unwrap();
+    let error = near.read(&mut [0; 8]).await.unwrap_err();
+    assert!(error.to_string().contains("404"), "{error}");
+}
+
+#[test]
+fn without_a_mode_the_ways_decide() {
+    let reality = || Security::Reality(Box::new(Reality::Client(RealityClient::default())));
+    let download = |security| {
+        let stream = Stream { security, ..Stream::default() };
+        Some(Box::new(Download { address: Host::parse("b.example").unwrap(), port: 443, stream }))
+    };
+    let mode = |security, download| {
+        let stream = Stream { security, download, ..Stream::default() };
+        Client::new(&stream, &Xhttp::default()).unwrap().mode
+    };
+    assert_eq!(mode(Security::None, download(reality())), XhttpMode::PacketUp);
+    assert_eq!(mode(reality(), None), XhttpMode::StreamOne);
+    assert_eq!(mode(reality(), download(Security::None)), XhttpMode::StreamUp);
 }
 
 /// The status of an answer to a request that is written by hand.
