@@ -95,7 +95,8 @@ impl<S: Stream, C: Seal, O: Open> Framed<S, C, O> {
             let took = self.seal.seal(&plain[taken..], out);
             taken += took;
             self.writing = self.seal.next();
-            if took == 0 || taken == plain.len() || out.len() >= FULL || self.writing != Next::Framed {
+            // By what was taken, not by what came of it: a relay's full buffer must not leave a last frame of a few bytes.
+            if took == 0 || taken == plain.len() || taken >= FULL || self.writing != Next::Framed {
                 break;
             }
         }
