@@ -93,6 +93,8 @@ async fn the_end_of_the_control_stream_closes_everything() {
     let mut written = config(json!([]));
     written["inbounds"][0]["port"] = port.into();
     let engine = Engine::json(&written, &[port]);
+    // Ports accept before all files are open that the engine keeps.
+    engine.process.wait_to_say(" started");
     let (door, files) = (SocketAddr::from(([127, 0, 0, 1], port)), || open_files(engine.process.pid()));
     let (server, server_at) = socket().await;
     let before = files();

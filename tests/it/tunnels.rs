@@ -98,6 +98,8 @@ async fn idle_tunnels_own_two_files_each_and_give_them_back() {
     let mut config = direct(json!({}));
     config["inbounds"] = json!([{ "protocol": "socks", "listen": "127.0.0.1", "port": port }]);
     let engine = Engine::json(&config, &[port]);
+    // Ports accept before all files are open that the engine keeps.
+    engine.process.wait_to_say(" started");
     let (door, files) = (SocketAddr::from(([127, 0, 0, 1], port)), || open_files(engine.process.pid()));
     let echo = echo().await.to_string();
     let before = files();
