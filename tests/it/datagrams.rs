@@ -108,7 +108,8 @@ async fn the_end_of_the_control_stream_closes_everything() {
     }
     // The control stream, the relay's socket and the one that sends.
     let peak = files();
-    assert!(peak >= before + 3 * ASSOCIATIONS, "{before} files before, {peak} now");
+    // What asked whether the port accepts may still have been open at first.
+    assert!(peak + 3 >= before + 3 * ASSOCIATIONS, "{before} files before, {peak} now");
     drop(held);
     assert!(eventually(|| files() <= before + 2).await, "{} files of {peak}, {before} before", files());
 }
