@@ -13,7 +13,7 @@ use rand::{SeedableRng, random};
 
 use super::addressing::{Addressing, Targets, Taught};
 use super::lanes::{Lanes, Split};
-use super::rotation::{Rotation, no_server, pass_over};
+use super::rotation::Rotation;
 use super::silence::{Listening, Silence};
 use super::way::{Way, begun};
 use crate::addr::Target;
@@ -83,14 +83,7 @@ impl Vmess {
 impl Client {
     /// A connection to the first server that can be reached.
     async fn open(&self, cx: &dyn Services, flow: &Flow) -> Result<(BoxStream, &VmessServer), DialError> {
-        let mut failed = no_server();
-        for server in self.servers.turn() {
-            match self.way.open(cx, flow, &server.address).await {
-                Ok(io) => return Ok((io, server)),
-                Err(error) => failed = pass_over(error)?,
-            }
-        }
-        Err(failed)
+        self.way.open_any(cx, flow, &self.servers, |server| &server.address).await
     }
 
     fn body(&self, server: &VmessServer, command: Command, options: Options) -> (Sealer, Listening) {
