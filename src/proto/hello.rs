@@ -91,12 +91,13 @@ impl ClientHello {
 /// # Errors
 /// As [`ClientHello::from_records`].
 pub fn handshake_message(input: &[u8]) -> Result<Cow<'_, [u8]>, WireError> {
+    let mut reader = Reader::new(input);
+    let len = header(&mut reader)?;
     // The sixth byte tells a hello from other handshake messages; no need to wait for the rest.
     if input.get(5).is_some_and(|&kind| kind != CLIENT_HELLO) {
         return Err(WireError::Malformed { what: "ClientHello" });
     }
-    let mut reader = Reader::new(input);
-    let first = record(&mut reader)?;
+    let first = reader.take_bytes(len)?;
     if let Some(body) = message(first)? {
         return Ok(Cow::Borrowed(&first[..HEADER + body.len()]));
     }
@@ -113,6 +114,12 @@ pub fn handshake_message(input: &[u8]) -> Result<Cow<'_, [u8]>, WireError> {
 
 /// The payload of the next record, as far as that matters: all of it.
 fn record<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], WireError> {
+    let len = header(reader)?;
+    reader.take_bytes(len)
+}
+
+/// The length that the next record says it has.
+fn header(reader: &mut Reader<'_>) -> Result<usize, WireError> {
     let not_tls = Err(WireError::Malformed { what: "TLS record" });
     // Judged byte by byte, so that other protocols are known for what they are at once.
     if reader.take_u8()? != HANDSHAKE || reader.take_u8()? != 3 || reader.take_u8()? > 4 {
@@ -122,7 +129,7 @@ fn record<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], WireError> {
     if len == 0 || len > MAX_RECORD {
         return not_tls;
     }
-    reader.take_bytes(len)
+    Ok(len)
 }
 
 /// The body of the ClientHello at the front of `bytes`, once all of it is there.
