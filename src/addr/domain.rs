@@ -48,22 +48,23 @@ impl DomainName {
     /// # Errors
     /// [`BadDomain`] for an empty or too long text, one with blanks or control characters, and for an IP address.
     pub fn loose(text: &str) -> Result<Self, BadDomain> {
-        let text = text.strip_suffix('.').unwrap_or(text);
-        if text.is_empty() {
-            return Err(BadDomain::Empty);
-        }
-        if text.parse::<IpAddr>().is_ok() {
-            return Err(BadDomain::Address);
-        }
         if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err(BadDomain::Character);
         }
-        let name: Arc<str> = if text.is_ascii() {
-            text.to_ascii_lowercase().into()
+        let name = if text.is_ascii() {
+            text.to_ascii_lowercase()
         } else {
-            idna::domain_to_ascii(text).map_or_else(|_| text.to_lowercase().into(), Into::into)
+            idna::domain_to_ascii(text).unwrap_or_else(|_| text.to_lowercase())
         };
-        if name.len() > Self::MAX { Err(BadDomain::TooLong) } else { Ok(Self(name)) }
+        // Of several dots at the end all go: what is left must be the same name when it is read again.
+        let name = name.trim_end_matches('.');
+        if name.is_empty() {
+            return Err(BadDomain::Empty);
+        }
+        if name.parse::<IpAddr>().is_ok() {
+            return Err(BadDomain::Address);
+        }
+        if name.len() > Self::MAX { Err(BadDomain::TooLong) } else { Ok(Self(name.into())) }
     }
 
     /// The name, lower-case, without a trailing dot.
@@ -102,6 +103,9 @@ mod tests {
         assert_eq!(DomainName::new("<ip>"), Err(BadDomain::Character));
         assert_eq!(DomainName::loose("<ip>").map(|d| d.to_string()), Ok("<ip>".into()));
         assert_eq!(DomainName::new("."), Err(BadDomain::Empty));
+        assert_eq!(DomainName::new("127.0.0.1.."), Err(BadDomain::Address));
+        assert_eq!(DomainName::loose("１27.0.0.1"), Err(BadDomain::Address), "digits of another script");
+        assert_eq!(DomainName::new("a.example..").map(|d| d.to_string()), Ok("a.example".into()));
         assert_eq!(DomainName::new(&"a".repeat(254)), Err(BadDomain::TooLong));
     }
 
