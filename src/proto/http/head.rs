@@ -108,7 +108,8 @@ impl ResponseHead {
         config.allow_spaces_after_header_name_in_responses(true);
         config.allow_obsolete_multiline_headers_in_responses(true);
         whole(config.parse_response(&mut response, text))?;
-        let status = response.code.filter(|status| *status >= 100).ok_or(WireError::Malformed { what: "HTTP status" })?;
+        let status =
+            response.code.filter(|status| *status >= 100).ok_or(WireError::Malformed { what: "HTTP status" })?;
         let headers = response.headers.iter().map(|field| (field.name, unfold(field.value)));
         let mut owned = Headers::default();
         headers.for_each(|(name, value)| owned.push(name, value));
