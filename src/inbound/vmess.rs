@@ -1,7 +1,7 @@
 //! The VMess server.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use rand::rngs::StdRng;
@@ -13,7 +13,7 @@ use super::users::{Member, Users};
 use super::visit::{Accepted, Common, Fault, Visitor, part};
 use crate::addr::Network;
 use crate::flow::{BoxStream, Half};
-use crate::net::{Bounds, DriveError, Framed, Parceled, drive};
+use crate::net::{Bounds, DriveError, Framed, Parceled, clock, drive};
 use crate::proto::mux;
 use crate::proto::vmess::{self, Command, Header, History, Knock, Opener, Request, Sealer, SessionId};
 use crate::transport::Arrival;
@@ -41,7 +41,7 @@ impl Vmess {
     #[must_use]
     pub fn new(users: vmess::Users<Member>) -> Self {
         let patience = LEAST + random_range(0..SERVERS);
-        Self { users: Users::new(users), history: Mutex::new(History::new(now())), patience }
+        Self { users: Users::new(users), history: Mutex::new(History::new(clock::seconds())), patience }
     }
 
     /// Takes over the users of another.
@@ -73,7 +73,7 @@ impl Vmess {
     ) -> Result<(Member, Request), Fault> {
         let users = self.users.now();
         let bounds = || Bounds::within(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
-        let knocked = match drive(io, held, &mut Knock::new(&users, now()), bounds()).await {
+        let knocked = match drive(io, held, &mut Knock::new(&users, clock::seconds()), bounds()).await {
             Err(DriveError::Wire(WireError::Replayed)) => {
                 return Err(Fault::NotServed("a VMess user whose clock differs from ours by more than two minutes"));
             }
@@ -81,12 +81,12 @@ impl Vmess {
         };
         *known = knocked.id.len();
         let history = || self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        if !history().is_new_id(&knocked.id, now()) {
+        if !history().is_new_id(&knocked.id, clock::seconds()) {
             return Err(WireError::Replayed.into());
         }
         let request = drive(io, held, &mut Header::new(&knocked), bounds()).await?;
         let (account, member) = &*knocked.user;
-        if !history().is_new_session(SessionId::new(account, &request), now()) {
+        if !history().is_new_session(SessionId::new(account, &request), clock::seconds()) {
             return Err(WireError::Replayed.into());
         }
         Ok((member.clone(), request))
@@ -138,11 +138,6 @@ fn begin(
             Ok(Accepted::Mux { flow: flow(Network::Tcp, target), io, datagrams_only: false })
         }
     }
-}
-
-/// Seconds since 1970.
-fn now() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod pool;
 mod responder;
 mod rotation;
 mod ruled;
+mod sessions;
 mod shadowsocks;
 mod silence;
 mod socks;

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use rand::random;
 
-use super::addressing::{Addressing, Targets};
-use super::lanes::{Lanes, Split};
 use super::pool::{Beneath, Pool};
+use super::sessions::{Inside, Place, Sessions, associate};
 use super::way::begun;
 use crate::addr::{Network, Target};
-use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services};
+use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services};
 use crate::proto::mux::GlobalId;
 use crate::transport::mux::{SessionPackets, SessionStream};
 
 /// A way out that takes many flows over one connection of the way out beneath.
 #[derive(Debug)]
-pub struct Mux(Arc<Ways>);
+pub struct Mux(Arc<Client>);
 
 /// How flows share connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,14 +50,12 @@ pub enum Port443 {
 }
 
 #[derive(Debug)]
-struct Ways {
+struct Client {
     beneath: Arc<dyn Beneath>,
     streams: Option<Pool>,
     own: Option<Pool>,
     sharing: Sharing,
-    addressing: Addressing,
-    /// Under which ids of associations are made.
-    key: [u8; 32],
+    sessions: Sessions,
 }
 
 impl Mux {
@@ -69,7 +65,7 @@ impl Mux {
         let pool = |open| Pool::new(Arc::clone(&beneath), open);
         let streams = sharing.streams.map(pool);
         let own = if let Datagrams::Own(open) = sharing.datagrams { Some(pool(open)) } else { None };
-        Self(Arc::new(Ways { streams, own, sharing, addressing: Addressing::default(), key: random(), beneath }))
+        Self(Arc::new(Client { streams, own, sharing, sessions: Sessions::new(), beneath }))
     }
 
     pub(super) async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
@@ -80,9 +76,7 @@ impl Mux {
     }
 
     pub(super) async fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> Result<BoxPackets, DialError> {
-        let targets = Targets::new(self.0.addressing.clone());
-        let split = Ports { ways: Arc::clone(&self.0), cx: Arc::clone(cx), flow: flow.clone(), targets };
-        Ok(Box::new(Lanes::begin(split, flow.destination()).await?))
+        associate(&self.0, cx, flow).await
     }
 
     pub(super) fn waits_for_target(&self) -> bool {
@@ -95,7 +89,7 @@ impl Mux {
     }
 }
 
-impl Ways {
+impl Client {
     /// The connections that datagrams go over, if they go over any.
     fn datagrams(&self) -> Option<&Pool> {
         match self.sharing.datagrams {
@@ -104,71 +98,39 @@ impl Ways {
             Datagrams::Beside => None,
         }
     }
+}
 
-    async fn session(
-        &self,
-        cx: &dyn Services,
-        flow: &Flow,
-        target: Target,
-        id: Option<GlobalId>,
-    ) -> Result<Option<BoxPackets>, DialError> {
-        let Some(pool) = self.datagrams() else { return Ok(None) };
-        let seat = pool.seat(cx, flow, Network::Udp).await?;
-        let server = self.addressing.clone();
-        let session = SessionPackets::opening(seat, target, id).noticing(move || server.learn());
-        Ok(Some(Box::new(session)))
+impl Inside for Client {
+    fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 
-    /// By what an association is known again when its connection is another.
-    fn id(&self, flow: &Flow) -> Option<GlobalId> {
-        (flow.id > 0).then(|| GlobalId::new(&self.key, &format!("udp:{}#{}", flow.source, flow.id)))?
-    }
-}
-
-/// The ways of one association.
-struct Ports {
-    ways: Arc<Ways>,
-    cx: Arc<dyn Services>,
-    flow: Flow,
-    targets: Targets,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
-    /// In a session with others.
-    Inside,
-    /// In a session for this target alone.
-    Alone(Target),
-    /// By the way out beneath.
-    Beside,
-}
-
-impl Split for Ports {
-    type Key = Place;
-
-    fn key(&mut self, target: &Target) -> Option<Place> {
-        match self.ways.sharing.port_443 {
+    fn place(&self, target: &Target) -> Option<Place> {
+        match self.sharing.port_443 {
             Port443::Reject if target.port == 443 => None,
-            Port443::Skip if target.port == 443 => Some(Place::Beside),
-            _ if self.ways.datagrams().is_none() => Some(Place::Beside),
-            _ if self.targets.shares(target) => Some(Place::Inside),
-            _ => Some(Place::Alone(target.clone())),
+            Port443::Skip if target.port == 443 => Some(Place::Apart),
+            _ if self.datagrams().is_none() => Some(Place::Apart),
+            _ => Some(Place::Session),
         }
     }
 
-    fn open(&self, place: &Place, target: &Target) -> BoxFuture<'static, Result<BoxPackets, DialError>> {
-        let (ways, cx, target) = (Arc::clone(&self.ways), Arc::clone(&self.cx), target.clone());
-        let mut flow = self.flow.clone();
-        let inside = *place != Place::Beside;
-        // Known again by its id, a second session would take the place of the first.
-        let id = if *place == Place::Inside { ways.id(&flow) } else { None };
-        Box::pin(async move {
-            if inside && let Some(session) = ways.session(&*cx, &flow, target.clone(), id).await? {
-                return Ok(session);
-            }
-            (flow.target, flow.route_target) = (target, None);
-            ways.beneath.packets(&cx, &flow).await
-        })
+    async fn session(
+        &self,
+        cx: &Arc<dyn Services>,
+        flow: &Flow,
+        target: Target,
+        id: Option<GlobalId>,
+    ) -> Result<BoxPackets, DialError> {
+        let Some(pool) = self.datagrams() else { return self.apart(cx, flow, target).await };
+        let seat = pool.seat(&**cx, flow, Network::Udp).await?;
+        let server = self.sessions.addressing();
+        Ok(Box::new(SessionPackets::opening(seat, target, id).noticing(move || server.learn())))
+    }
+
+    /// By the way out beneath.
+    async fn apart(&self, cx: &Arc<dyn Services>, flow: &Flow, target: Target) -> Result<BoxPackets, DialError> {
+        let flow = Flow { target, route_target: None, ..flow.clone() };
+        self.beneath.packets(cx, &flow).await
     }
 }
 

@@ -9,17 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use rand::SeedableRng;
 use rand::rngs::SmallRng;
-use rand::{SeedableRng, random};
 
-use super::addressing::{Addressing, Targets, Taught};
-use super::lanes::{Lanes, Split};
 use super::rotation::Rotation;
+use super::sessions::{Inside, Place, Sessions, associate};
 use super::way::{Way, begun};
 use crate::addr::Target;
-use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Stream};
+use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services, Stage, Stream};
 use crate::net::{Framed, Parceled};
-use crate::proto::mux::{GlobalId, Xudp, is_carrier};
+use crate::proto::mux::{GlobalId, is_carrier};
 use crate::proto::vision::{Filter, Pad, Seed, Unpad};
 use crate::proto::vless::{Answered, Command, Id, Lengths, Wrapping, write_request};
 use crate::wire::{Preface, Unframed};
@@ -32,9 +31,7 @@ pub struct Vless(Arc<Client>);
 struct Client {
     way: Way,
     servers: Rotation<VlessServer>,
-    addressing: Addressing,
-    /// Under which ids of associations are made.
-    key: [u8; 32],
+    sessions: Sessions,
     datagrams: Datagrams,
 }
 
@@ -83,8 +80,8 @@ impl Vless {
             None => Datagrams::Plain,
             Some(_) => Datagrams::Vision { udp443: visions().all(|vision| vision.udp443) },
         };
-        let (way, servers, addressing) = (way.into(), Rotation::new(servers), Addressing::default());
-        Self(Arc::new(Client { way, servers, addressing, key: random(), datagrams }))
+        let (way, servers, sessions) = (way.into(), Rotation::new(servers), Sessions::new());
+        Self(Arc::new(Client { way, servers, sessions, datagrams }))
     }
 
     pub(super) async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
@@ -99,9 +96,7 @@ impl Vless {
         if self.0.datagrams.rejects(target) {
             return Err(DialError::us(Stage::Policy, io::Error::new(io::ErrorKind::PermissionDenied, UDP443)));
         }
-        let targets = Targets::new(self.0.addressing.clone());
-        let ways = Ways { client: Arc::clone(&self.0), cx: Arc::clone(cx), flow: flow.clone(), targets };
-        Ok(Box::new(Lanes::begin(ways, target).await?))
+        associate(&self.0, cx, flow).await
     }
 }
 
@@ -110,29 +105,37 @@ impl Client {
     async fn open(&self, cx: &dyn Services, flow: &Flow) -> Result<(BoxStream, &VlessServer), DialError> {
         self.way.open_any(cx, flow, &self.servers, |server| &server.address).await
     }
+}
 
-    /// Datagrams with their addresses.
-    async fn roaming(
+impl Inside for Client {
+    fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    fn place(&self, target: &Target) -> Option<Place> {
+        let apart = self.datagrams == Datagrams::Plain && matches!(target.port, 53 | 443);
+        match apart {
+            _ if self.datagrams.rejects(target) => None,
+            true => Some(Place::EachApart),
+            false => Some(Place::Session),
+        }
+    }
+
+    async fn session(
         &self,
-        cx: &dyn Services,
+        cx: &Arc<dyn Services>,
         flow: &Flow,
         target: Target,
         id: Option<GlobalId>,
     ) -> Result<BoxPackets, DialError> {
-        let (io, server) = self.open(cx, flow).await?;
+        let (io, server) = self.open(&**cx, flow).await?;
         let io = server.tunnel(io, &Command::Mux)?;
-        let parcel = Taught::new(Xudp::client(id), self.addressing.clone());
-        Ok(Box::new(Parceled::new(io, BytesMut::new(), parcel, target)))
+        Ok(Box::new(Parceled::new(io, BytesMut::new(), self.sessions.parcel(id), target)))
     }
 
-    /// By what an association is known again when its connection is another.
-    fn id(&self, flow: &Flow) -> Option<GlobalId> {
-        (flow.id > 0).then(|| GlobalId::new(&self.key, &format!("udp:{}#{}", flow.source, flow.id)))?
-    }
-
-    /// Datagrams of one target.
-    async fn fixed(&self, cx: &dyn Services, flow: &Flow, target: Target) -> Result<BoxPackets, DialError> {
-        let (io, server) = self.open(cx, flow).await?;
+    /// By the protocol's own command.
+    async fn apart(&self, cx: &Arc<dyn Services>, flow: &Flow, target: Target) -> Result<BoxPackets, DialError> {
+        let (io, server) = self.open(&**cx, flow).await?;
         let header = server.header(&Command::Udp(target.clone()));
         Ok(Box::new(Parceled::new(io, BytesMut::new(), Lengths::client(header), target)))
     }
@@ -141,51 +144,6 @@ impl Client {
 impl Datagrams {
     fn rejects(self, target: &Target) -> bool {
         self == Self::Vision { udp443: false } && target.port == 443
-    }
-}
-
-/// The ways of one association.
-struct Ways {
-    client: Arc<Client>,
-    cx: Arc<dyn Services>,
-    flow: Flow,
-    targets: Targets,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
-    /// By the protocol's own command.
-    Fixed(Target),
-    /// As XUDP, for this target alone.
-    Alone(Target),
-    /// As XUDP, with others.
-    Shared,
-}
-
-impl Split for Ways {
-    type Key = Kind;
-
-    fn key(&mut self, target: &Target) -> Option<Kind> {
-        let fixed = self.client.datagrams == Datagrams::Plain && matches!(target.port, 53 | 443);
-        Some(match target {
-            target if self.client.datagrams.rejects(target) => return None,
-            target if fixed => Kind::Fixed(target.clone()),
-            target if self.targets.shares(target) => Kind::Shared,
-            target => Kind::Alone(target.clone()),
-        })
-    }
-
-    fn open(&self, key: &Kind, target: &Target) -> BoxFuture<'static, Result<BoxPackets, DialError>> {
-        let (client, cx, flow) = (Arc::clone(&self.client), Arc::clone(&self.cx), self.flow.clone());
-        let (key, target) = (key.clone(), target.clone());
-        Box::pin(async move {
-            match key {
-                Kind::Fixed(target) => client.fixed(&*cx, &flow, target).await,
-                // Known again by its id, a second session would take the place of the first.
-                Kind::Alone(target) => client.roaming(&*cx, &flow, target, None).await,
-                Kind::Shared => client.roaming(&*cx, &flow, target, client.id(&flow)).await,
-            }
-        })
     }
 }
 

@@ -53,7 +53,7 @@ async fn a_stream_begins_with_the_payload_and_belongs_to_its_user() {
     for (security, options) in [(Security::Aes128Gcm, 0x1d), (Security::ChaCha20Poly1305, 0x0d), (Security::None, 0x05)]
     {
         let request = request(command.clone(), security, options);
-        let mut client = Sealer::client(&request, header(&request, now()), true, rng());
+        let mut client = Sealer::client(&request, header(&request, clock::seconds()), true, rng());
         let mut said = BytesMut::new();
         crate::wire::Seal::seal(&mut client, b"early", &mut said);
         let (far, accepted) = visit(&server(), &said).await;
@@ -72,7 +72,7 @@ async fn a_stream_begins_with_the_payload_and_belongs_to_its_user() {
 #[tokio::test]
 async fn datagrams_go_both_ways() {
     let request = request(Command::Udp(target("10.0.0.1:53")), Security::ChaCha20Poly1305, 0x0d);
-    let seal = Sealer::client(&request, header(&request, now()), true, rng());
+    let seal = Sealer::client(&request, header(&request, clock::seconds()), true, rng());
     let mut frames: Frames<_, _, Target> = Frames::new(seal, Opener::client(&request));
     let mut said = BytesMut::new();
     frames.pack(b"ask", &target("10.0.0.1:53"), &mut said);
@@ -87,12 +87,12 @@ async fn datagrams_go_both_ways() {
     recv(&mut far, &mut buf).await.unwrap();
     assert_eq!(&buf[..], b"told");
     let bare = self::request(Command::Udp(target("10.0.0.1:53")), Security::None, 0x00);
-    assert!(matches!(visit(&server(), &header(&bare, now())).await.1, Err(Fault::NotServed(_))));
+    assert!(matches!(visit(&server(), &header(&bare, clock::seconds())).await.1, Err(Fault::NotServed(_))));
 }
 
 #[tokio::test]
 async fn the_command_for_sessions_is_told_from_streams() {
-    let said = header(&request(Command::Mux, Security::Aes128Gcm, 0x0d), now());
+    let said = header(&request(Command::Mux, Security::Aes128Gcm, 0x0d), clock::seconds());
     assert!(matches!(visit(&server(), &said).await.1, Ok(Accepted::Mux { datagrams_only: false, .. })));
 }
 
@@ -100,13 +100,13 @@ async fn the_command_for_sessions_is_told_from_streams() {
 async fn nothing_comes_twice_and_nothing_late() {
     let server = server();
     let request = request(Command::Mux, Security::Aes128Gcm, 0x0d);
-    let said = header(&request, now());
+    let said = header(&request, clock::seconds());
     assert!(visit(&server, &said).await.1.is_ok());
     let replayed =
         |fault| matches!(fault, Err(Fault::Handshake(DriveError::Wire(WireError::Replayed)) | Fault::Wire(_)));
     assert!(replayed(visit(&server, &said).await.1), "the same id");
-    assert!(replayed(visit(&server, &header(&request, now())).await.1), "the same keys under another id");
-    let late = visit(&server, &header(&self::request(Command::Mux, Security::None, 5), now() - 125)).await.1;
+    assert!(replayed(visit(&server, &header(&request, clock::seconds())).await.1), "the same keys under another id");
+    let late = visit(&server, &header(&self::request(Command::Mux, Security::None, 5), clock::seconds() - 125)).await.1;
     let Err(fault) = late else { unreachable!() };
     assert!(fault.to_string().contains("clock"), "{fault}");
 }
@@ -115,7 +115,7 @@ async fn nothing_comes_twice_and_nothing_late() {
 async fn users_are_replaced_while_it_runs() {
     let server = server();
     assert!(server.take_users(&Vmess::new(vmess::Users::new([(Account::new(&[9; 16]), Member::default())]))));
-    let said = header(&request(Command::Mux, Security::Aes128Gcm, 0x0d), now());
+    let said = header(&request(Command::Mux, Security::Aes128Gcm, 0x0d), clock::seconds());
     assert!(visit(&server, &said).await.1.is_err());
 }
 
@@ -125,7 +125,7 @@ async fn strangers_are_read_for_as_long_wherever_they_fail() {
     // Drawn as everywhere, but longer than what the strangers here say at once.
     let server = std::sync::Arc::new(Vmess { patience: 1000, ..server() });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let good = header(&request(Command::Mux, Security::Aes128Gcm, 0x0d), now());
+    let good = header(&request(Command::Mux, Security::Aes128Gcm, 0x0d), clock::seconds());
     let mut bad = good.clone();
     bad[20] ^= 1;
     for said in [vec![0; 16], vec![0; 100], bad] {

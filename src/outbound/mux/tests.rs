@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::sync::{Notify, mpsc};
 
 use super::*;
-use crate::flow::{Blame, Packets, Stage, recv, send};
+use crate::flow::{Blame, BoxFuture, Packets, Stage, recv, send};
 use crate::outbound::testing::{House, flow};
 use crate::transport::mux::{Begun, Driver, Side, Trunk};
 

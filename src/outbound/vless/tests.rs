@@ -8,6 +8,7 @@ use crate::addr::Network;
 use crate::flow::{recv, send};
 use crate::net::{Families, SocketOptions};
 use crate::outbound::testing::{House, flow};
+use crate::proto::mux::Xudp;
 use crate::transport::Dialer;
 use crate::wire::Parcel;
 

@@ -7,6 +7,7 @@ use super::*;
 use crate::flow::{Packets, recv, send};
 use crate::net::{Bounds, Families, SocketOptions, drive};
 use crate::outbound::testing::{House, flow};
+use crate::proto::mux::Xudp;
 use crate::proto::vmess::{Header, Knock, Users};
 use crate::transport::Dialer;
 
@@ -26,7 +27,7 @@ async fn served(listener: &TcpListener) -> (Request, TcpStream, BytesMut) {
     let mut held = BytesMut::new();
     let users = Users::new([(Account::new(&ID), ())]);
     let bounds = Bounds::within(Duration::from_secs(5));
-    let knocked = drive(&mut io, &mut held, &mut Knock::new(&users, now()), bounds).await.unwrap();
+    let knocked = drive(&mut io, &mut held, &mut Knock::new(&users, clock::seconds()), bounds).await.unwrap();
     let request = drive(&mut io, &mut held, &mut Header::new(&knocked), bounds).await.unwrap();
     (request, io, held)
 }
