@@ -5,10 +5,11 @@
 //! resets the connection at once. The filter of salts keeps replays of the old generation out too, which Xray lets in.
 
 mod datagrams;
+mod replays;
 mod users;
 
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -26,6 +27,7 @@ use crate::proto::shadowsocks::{self as old, Salts, Sealer};
 use crate::proto::socks::read_address;
 use crate::wire::{Handshake, Step, WireError, whole};
 use datagrams::Datagrams;
+use replays::Replays;
 pub use users::ShadowsocksUsers;
 use users::{Old, Skewed, Table};
 
@@ -34,6 +36,7 @@ use users::{Old, Skewed, Table};
 pub struct Shadowsocks {
     users: Users<ShadowsocksUsers>,
     salts: Mutex<Salts>,
+    replays: Arc<Replays>,
     skewed: Skewed,
 }
 
@@ -52,7 +55,8 @@ impl Shadowsocks {
     pub fn new(users: ShadowsocksUsers) -> Self {
         // Without times in its headers, a salt of the old generation is kept for as long as there is room.
         let turn = if matches!(users.0, Table::New { .. }) { TURN } else { u64::MAX };
-        Self { users: Users::new(users), salts: Mutex::new(Salts::new(turn, SALTS)), skewed: Skewed::default() }
+        let (salts, replays) = (Mutex::new(Salts::new(turn, SALTS)), Arc::default());
+        Self { users: Users::new(users), salts, replays, skewed: Skewed::default() }
     }
 
     /// Takes over the users of another.
@@ -77,7 +81,8 @@ impl Shadowsocks {
     /// The association of one client of a shared socket.
     pub(super) fn packets(&self, common: &Common, visitor: &Visitor, session: Session) -> Result<Accepted, Fault> {
         let users = self.users.now();
-        let (user, packets) = Datagrams::begin(&users, session).inspect_err(|error| self.skewed.tell(common, error))?;
+        let begun = Datagrams::begin(&users, &self.replays, session);
+        let (user, packets) = begun.inspect_err(|error| self.skewed.tell(common, error))?;
         let flow = visitor.flow_of(common, Network::Udp, packets.target().clone(), users.member(user));
         Ok(Accepted::Packets(flow, Box::new(packets)))
     }

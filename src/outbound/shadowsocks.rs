@@ -12,7 +12,7 @@ use super::way::{Way, begun};
 use crate::addr::Target;
 use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services, Stage};
 use crate::wire::WireError;
-use datagrams::{Codec, Datagrams};
+use datagrams::Datagrams;
 pub use key::ShadowsocksKey;
 
 /// A Shadowsocks client.
@@ -69,7 +69,7 @@ impl Shadowsocks {
         flow: &Flow,
         server: &ShadowsocksServer,
     ) -> Result<Datagrams, DialError> {
-        let codec = Codec::new(&server.key).map_err(unfit)?;
+        let codec = server.key.codec().map_err(unfit)?;
         let to = self.way.endpoint(cx, &server.address).await?;
         Ok(Datagrams::new(self.way.datagrams(cx, flow, &to).await?, to, codec))
     }

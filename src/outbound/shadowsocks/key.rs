@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use rand::{Rng, RngExt};
+use rand::Rng;
 
 use crate::addr::Target;
 use crate::flow::BoxStream;
 use crate::net::{Framed, clock};
-use crate::proto::shadowsocks::v2022::{ClientKeys, RequestSealer, ResponseOpener};
-use crate::proto::shadowsocks::{Key, Opener, Sealer};
+use crate::proto::shadowsocks::v2022::{ClientKeys, ClientSession, RequestSealer, ResponseOpener, padding};
+use crate::proto::shadowsocks::{Codec, Key, Opener, Salts, Sealer};
 use crate::proto::socks::write_address;
 use crate::wire::{Preface, Unframed, WireError};
 
@@ -27,7 +27,22 @@ pub enum ShadowsocksKey {
 /// How long the opening waits for the client's first bytes (Xray's wait).
 const HOLD: Duration = Duration::from_millis(100);
 
+/// Salts of answers that an association remembers at least: whoever recorded one of them could send it again.
+const SALTS: usize = 448;
+
 impl ShadowsocksKey {
+    /// What seals the datagrams of an association.
+    pub(super) fn codec(&self) -> Result<Codec, WireError> {
+        Ok(match self {
+            Self::Plain => Codec::Plain,
+            Self::Old(key) => {
+                let mut salts = Salts::new(u64::MAX, SALTS);
+                Codec::Old(key.clone(), Box::new(move |salt| salts.admit(salt, 0)))
+            }
+            Self::New(keys) => Codec::Client(Box::new(ClientSession::new(keys.clone(), rand::random())?)),
+        })
+    }
+
     /// A stream to the target around one to the server.
     pub(super) fn around(&self, io: BoxStream, target: &Target) -> Result<BoxStream, WireError> {
         let nothing = BytesMut::new();
@@ -44,7 +59,7 @@ impl ShadowsocksKey {
             Self::New(keys) => {
                 let salt = salt(keys.user());
                 let open = ResponseOpener::new(keys.user().clone(), salt.clone(), clock::seconds);
-                let seal = RequestSealer::new(keys, salt, target, clock::seconds(), padding())?;
+                let seal = RequestSealer::new(keys, salt, target, clock::seconds(), padding(&mut rand::rng()))?;
                 Box::new(Framed::new(io, nothing, seal, open).within(HOLD))
             }
         })
@@ -56,9 +71,4 @@ fn salt(key: &Key) -> Vec<u8> {
     let mut salt = vec![0; key.method().key_len()];
     rand::rng().fill_bytes(&mut salt);
     salt
-}
-
-/// So many bytes of padding, drawn anew.
-pub(super) fn padding() -> u16 {
-    rand::rng().random_range(1..=900)
 }

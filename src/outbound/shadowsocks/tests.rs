@@ -76,19 +76,23 @@ async fn datagrams_are_sealed_each_by_itself_and_strangers_are_not_heard() {
     let (asked, other): (Target, Target) =
         ("1.2.3.4:53".parse().expect("a target"), "9.9.9.9:9".parse().expect("a target"));
     let mut salts = Vec::new();
-    for _ in 0..2 {
+    let mut recorded = BytesMut::from(&[7; 100][..]);
+    for salt in 0..2 {
         send(&mut way, b"ask", &asked).await.expect("sent");
         let (len, client) = server.recv_from(&mut room).await.expect("a datagram");
         salts.push(room[..32].to_vec());
         let (to, at) = open_datagram(&key, &mut room[..len]).expect("sealed by the key");
         assert_eq!((to, &room[at]), (asked.clone(), &b"ask"[..]));
-        server.send_to(&[7; 100], client).await.expect("sent");
+        // A stranger's datagram, and then a friend's once more.
+        server.send_to(&recorded, client).await.expect("sent");
         let mut out = BytesMut::new();
-        seal_datagram(&key, &[len as u8; 32], &other, b"answer", &mut out).expect("a key");
+        let answer = [b"answer", &[salt][..]].concat();
+        seal_datagram(&key, &[salt; 32], &other, &answer, &mut out).expect("a key");
         server.send_to(&out, client).await.expect("sent");
+        recorded = out;
         let mut buf = BytesMut::new();
         assert_eq!(recv(&mut way, &mut buf).await.expect("an answer"), other);
-        assert_eq!(buf.chunk(), b"answer");
+        assert_eq!(buf.chunk(), answer);
     }
     assert_ne!(salts[0], salts[1]);
 }

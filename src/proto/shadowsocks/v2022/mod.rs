@@ -9,6 +9,6 @@ mod response;
 mod session;
 
 pub use keys::{ClientKeys, ServerKeys};
-pub use request::{Accepted, BodyOpener, RequestSealer, Server, first};
+pub use request::{Accepted, BodyOpener, RequestSealer, Server, first, padding};
 pub use response::{ResponseOpener, ResponseSealer};
 pub use session::{ClientSession, Name, ServerSession};

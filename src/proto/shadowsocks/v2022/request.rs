@@ -1,6 +1,7 @@
 //! The opening of a stream: salt, identity, and two headers, of which the second carries the first payload.
 
 use bytes::{BufMut, BytesMut};
+use rand::{Rng, RngExt};
 
 use super::super::aead::{Counting, TAG};
 use super::super::chunks::{Chunks, NEW_MOST, seal_chunk};
@@ -19,6 +20,11 @@ const FIXED: usize = 1 + 8 + 2 + TAG;
 
 /// Payload from which on no padding is needed; also the most padding there is.
 pub const PADDED: usize = 900;
+
+/// So many bytes of padding, drawn anew.
+pub fn padding(rng: &mut impl Rng) -> u16 {
+    rng.random_range(1..=PADDED as u16)
+}
 
 /// What a client writes.
 pub struct RequestSealer {
