@@ -70,7 +70,8 @@ macro_rules! record {
                     )
                     .unwrap_or(base.$field);
                 )*
-                $($( table.ignore(cx, &[$dead $(, $dead2)*], $why); )*)?
+                // One by one: of two keys without effect, neither wins.
+                $($( table.ignore(cx, &[$dead], $why); $( table.ignore(cx, &[$dead2], $why); )* )*)?
                 let out = Self { $($field),* };
                 $(
                     let out = {

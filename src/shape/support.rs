@@ -102,9 +102,10 @@ pub fn read_word<T: Copy>(
     match fallback {
         Some(value) if json => {
             let used = words.first().copied().unwrap_or_default();
-            let problem = cx.warn(node, Kind::Value, message);
-            problem.help =
-                help.or_else(|| Some(format!("it is taken as if the key were absent or `{used}`, as Xray does")));
+            // In the message itself: a log has no room for help.
+            let counts = if used.is_empty() { "as if it were absent".into() } else { format!("as `{used}`") };
+            let message = format!("{message}; in Xray too it counts {counts}");
+            cx.warn(node, Kind::Value, message).help = help;
             Some(value)
         }
         _ => {
@@ -164,7 +165,7 @@ mod tests {
             /// Its nest.
             nest: Option<Box<Thing>> => "nest";
         }
-        ignored { "old" => "an older key" }
+        ignored { "old" | "older" => "an older key" }
     }
 
     fn node(value: Value) -> Node {
@@ -191,6 +192,7 @@ mod tests {
             ("family", text("useip4")),
             ("pivateKey", text("hunter2")),
             ("old", Value::Bool(true)),
+            ("older", Value::Int(1)),
             ("_note", Value::Null),
         ]);
         let thing = Thing::read(&mut cx, &tree).unwrap_or_default();
@@ -202,10 +204,21 @@ mod tests {
                 (Severity::Error, "invalid value: integer `-1`, expected u64"),
                 (Severity::Error, "missing field `privateKey`"),
                 (Severity::Note, "`old` has no effect: an older key"),
+                (Severity::Note, "`older` has no effect: an older key"),
                 (Severity::Warning, "unknown field `pivateKey`"),
             ]
         );
-        assert_eq!(cx.problems[3].help.as_deref(), Some("did you mean `privateKey`?"));
+        assert_eq!(cx.problems[4].help.as_deref(), Some("did you mean `privateKey`?"));
+    }
+
+    #[test]
+    fn a_word_that_is_unknown_may_count_as_another_and_that_is_said() {
+        let env = |_: &str| None;
+        let mut cx = Reader::new(Dialect::Json, &env);
+        assert_eq!(read_word(&mut cx, &node(text("UseIPv5")), Family::WORDS, true, Some(Family::Any)), Some(Family::Any));
+        let problem = &cx.problems[0];
+        assert_eq!((problem.severity, problem.help.as_deref()), (Severity::Warning, Some("did you mean `UseIPv4`?")));
+        assert!(problem.message.ends_with("; in Xray too it counts as `UseIP`"), "{}", problem.message);
     }
 
     #[test]
@@ -258,6 +271,6 @@ mod tests {
         Thing::shape(Dialect::Json, &mut defs);
         let keys: Vec<_> =
             defs.map["Thing"]["properties"].as_object().into_iter().flatten().map(|(k, _)| k.clone()).collect();
-        assert_eq!(keys, ["path", "heartbeatPeriod", "privateKey", "key", "family", "nest", "old"]);
+        assert_eq!(keys, ["path", "heartbeatPeriod", "privateKey", "key", "family", "nest", "old", "older"]);
     }
 }
