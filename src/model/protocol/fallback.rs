@@ -35,6 +35,8 @@ impl DestText {
             return Some(Dest::Serve(text.to_owned()));
         }
         let (host, port) = text.rsplit_once(':')?;
+        // Go dials this machine where no host stands before the port.
+        let host = if host.is_empty() { "localhost" } else { host };
         Some(Dest::Tcp(Target::new(Host::loose(host).ok()?, port.parse().ok()?)))
     }
 }
@@ -103,5 +105,17 @@ impl Fallback {
         if self.xver > 2 {
             cx.error(node, Kind::Value, "invalid PROXY protocol version, \"xver\" only accepts 0, 1, 2");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_one_of_this_machine() {
+        let of = |dest: &str| DestText(dest.into()).parse();
+        assert_eq!(of(":8080"), of("8080"));
+        assert!(of("8080").is_some() && of(":").is_none() && of("70000").is_none());
     }
 }
