@@ -120,7 +120,7 @@ impl Findings<'_> {
             self.warn(Kind::Conflict, VISION);
         }
         if outbound.mux.enabled && outbound.mux.concurrency >= 0 {
-            self.warn(Kind::Conflict, "mux with flow `xtls-rprx-vision`: servers drop it at the first TCP flow");
+            self.warn(Kind::Conflict, "mux with flow `xtls-rprx-vision` carries no TCP, which servers refuse: TCP flows take connections of their own");
         }
     }
 
