@@ -15,6 +15,7 @@ use super::sockopt::Tproxy;
 use stream::{Part, refuse, skip};
 
 mod hello;
+mod level;
 mod stream;
 mod vless;
 
@@ -30,7 +31,7 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
     for (n, outbound) in draft.outbounds.iter().enumerate() {
         let name =
             if outbound.tag.is_empty() { format!("outbounds[{n}]") } else { format!("outbound {}", outbound.tag) };
-        for (kind, part) in outbound_parts(outbound) {
+        for (kind, part) in outbound_parts(outbound).into_iter().chain(level::parts(draft, &outbound.kind)) {
             say(&outbound.at, kind, sentence(kind, &name, &part));
         }
     }
@@ -85,7 +86,11 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
             }
         }
         InboundKind::Trojan(trojan) => parts.extend(vless::fallbacks(&trojan.fallbacks)),
-        InboundKind::Vmess(_) => {}
+        InboundKind::Vmess(vmess) => {
+            if vmess.clients.iter().any(|user| user.experiments.contains("NoTerminationSignal")) {
+                parts.push(skip("NoTerminationSignal of a user (clients are always told of the end)"));
+            }
+        }
         InboundKind::Vless(vless) => parts.extend(vless::server(vless)),
         other => parts.push(refuse(format!("the protocol {}", other.word(Dialect::Json)))),
     }
@@ -191,4 +196,29 @@ fn sections(draft: &Draft) -> Vec<&'static str> {
     .filter(|(there, _)| *there)
     .map(|(_, name)| name)
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::inbound::Listen;
+    use crate::model::protocol::{VmessIn, VmessUser};
+
+    #[test]
+    fn clients_of_vmess_are_told_of_the_end_whatever_their_user_says() {
+        let parts = |experiments: &str| {
+            let user = VmessUser { experiments: experiments.into(), ..VmessUser::default() };
+            inbound_parts(&Inbound {
+                at: Spot::default(),
+                tag: "in".into(),
+                listen: Listen::Any,
+                ports: None,
+                kind: InboundKind::Vmess(VmessIn { clients: vec![user], ..VmessIn::default() }),
+                stream: Default::default(),
+                sniffing: Default::default(),
+            })
+        };
+        assert!(parts("AuthenticatedLength").is_empty());
+        assert!(matches!(&parts("AuthenticatedLength|NoTerminationSignal")[..], [(Kind::Skipped, _)]));
+    }
 }

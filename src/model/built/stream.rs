@@ -28,9 +28,9 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
         other => parts.push(refuse(format!("the network {}", other.word(Dialect::Json)))),
     }
     match &stream.security {
-        Security::None | Security::Reality(_) => {}
+        // That xtls cannot run, and never will, was said where it was read.
+        Security::None | Security::Reality(_) | Security::Xtls(_) => {}
         Security::Tls(tls) => parts.extend(tls_parts(tls)),
-        Security::Xtls(_) => parts.push(refuse("the security xtls")),
     }
     if !stream.mask.tcp.is_empty() || !stream.mask.udp.is_empty() {
         parts.push(refuse("finalmask"));
