@@ -215,7 +215,10 @@ mod tests {
     fn a_word_that_is_unknown_may_count_as_another_and_that_is_said() {
         let env = |_: &str| None;
         let mut cx = Reader::new(Dialect::Json, &env);
-        assert_eq!(read_word(&mut cx, &node(text("UseIPv5")), Family::WORDS, true, Some(Family::Any)), Some(Family::Any));
+        assert_eq!(
+            read_word(&mut cx, &node(text("UseIPv5")), Family::WORDS, true, Some(Family::Any)),
+            Some(Family::Any)
+        );
         let problem = &cx.problems[0];
         assert_eq!((problem.severity, problem.help.as_deref()), (Severity::Warning, Some("did you mean `UseIPv4`?")));
         assert!(problem.message.ends_with("; in Xray too it counts as `UseIP`"), "{}", problem.message);
