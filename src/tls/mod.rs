@@ -16,7 +16,7 @@ mod resolver;
 mod server;
 mod settings;
 mod stream;
-mod tls13;
+pub mod tls13;
 mod verify;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ mod request;
 mod settings;
 mod upgrade;
 mod ws;
-mod xhttp;
+pub mod xhttp;
 
 pub use acceptor::Acceptor;
 pub use arrival::{Arrival, Arrivals, Hello};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::initial::{Client, pieces};
+use super::initial::{Client, frames, pieces};
 use crate::proto::hello::ClientHello;
 use crate::wire::WireError;
 
@@ -28,6 +28,20 @@ impl Hello {
     pub fn take(&mut self, datagram: &[u8]) -> Result<Option<ClientHello>, WireError> {
         let Self { client, bytes, there } = self;
         pieces(datagram, client, |at, piece| put(bytes, there, at, piece))?;
+        self.whole()
+    }
+
+    /// Takes what stood in a packet that was opened already, and gives the hello once all of it is there.
+    ///
+    /// # Errors
+    /// [`WireError`] for frames that no first packet has.
+    pub fn take_frames(&mut self, plain: &[u8]) -> Result<Option<ClientHello>, WireError> {
+        let Self { bytes, there, .. } = self;
+        frames(plain, &mut |at, piece| put(bytes, there, at, piece))?;
+        self.whole()
+    }
+
+    fn whole(&self) -> Result<Option<ClientHello>, WireError> {
         let Some((0, end)) = self.there.first() else { return Ok(None) };
         match ClientHello::from_handshake(&self.bytes[..*end]) {
             Ok(hello) => Ok(Some(hello)),

@@ -89,7 +89,11 @@ fn packet(rest: &mut &[u8], client: &mut Option<Client>) -> Result<Option<Option
     Ok(Some(Some((packet, at + width, value, header))))
 }
 
-fn frames(plain: &[u8], take: &mut impl FnMut(usize, &[u8]) -> Result<(), WireError>) -> Result<(), WireError> {
+/// Gives each piece of the handshake in an opened packet.
+pub(super) fn frames(
+    plain: &[u8],
+    take: &mut impl FnMut(usize, &[u8]) -> Result<(), WireError>,
+) -> Result<(), WireError> {
     let mut reader = Reader::new(plain);
     while let Ok(kind) = reader.take_u8() {
         match kind {

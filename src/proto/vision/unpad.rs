@@ -63,11 +63,15 @@ impl Unpad {
 
     /// A block's content comes as one piece where it is no longer than blocks are: the other half decides by what is seen
     /// here, and that must not hang on how the bytes were split on their way.
-    fn content(&mut self, input: &[u8], left: u16, padding: u16, command: u8) -> Opened {
+    fn content(&mut self, input: &[u8], left: u16, padding: u16, command: u8) -> Result<Opened, WireError> {
+        if left == 0 {
+            self.state = State::Padding { left: padding, command };
+            return self.padding(input, padding, command);
+        }
         let wanted = usize::from(left);
         let len = wanted.min(input.len());
         if len < wanted && (wanted <= LONGEST || len == 0) {
-            return Opened::More { need: (wanted - len).min(LONGEST) };
+            return Ok(Opened::More { need: (wanted - len).min(LONGEST) });
         }
         self.filter.look(&input[..len]);
         let left = left - u16::try_from(len).unwrap_or(left);
@@ -76,25 +80,25 @@ impl Unpad {
         } else {
             State::Content { left, padding, command }
         };
-        Opened::Plain { used: len, at: 0..len }
+        Ok(Opened::Plain { used: len, at: 0..len })
     }
 
-    fn padding(&mut self, input: &[u8], left: u16, command: u8) -> Opened {
+    fn padding(&mut self, input: &[u8], left: u16, command: u8) -> Result<Opened, WireError> {
         if left > 0 {
             let len = usize::from(left).min(input.len());
             if len == 0 {
-                return Opened::More { need: 1 };
+                return Ok(Opened::More { need: 1 });
             }
             self.state = State::Padding { left: left - u16::try_from(len).unwrap_or(left), command };
-            return nothing(len);
+            return Ok(nothing(len));
         }
         match command {
             CONTINUE => {
                 self.state = State::Head;
-                nothing(0)
+                self.head(input)
             }
-            END => Opened::Over { used: 0, next: Next::Bare },
-            _ => Opened::Over { used: 0, next: Next::Direct },
+            END => Ok(Opened::Over { used: 0, next: Next::Bare }),
+            _ => Ok(Opened::Over { used: 0, next: Next::Direct }),
         }
     }
 }
@@ -108,8 +112,8 @@ impl Open for Unpad {
         let opened = match self.state {
             State::Begin => Ok(self.begin(input)),
             State::Head => self.head(input),
-            State::Content { left, padding, command } => Ok(self.content(input, left, padding, command)),
-            State::Padding { left, command } => Ok(self.padding(input, left, command)),
+            State::Content { left, padding, command } => self.content(input, left, padding, command),
+            State::Padding { left, command } => self.padding(input, left, command),
         };
         match opened {
             Err(WireError::Truncated { need }) => Ok(Opened::More { need }),

@@ -20,12 +20,13 @@ mod template;
 #[cfg(test)]
 pub(super) mod testing;
 
-pub use exchange::answer;
-pub use finished::Waiting;
+pub use exchange::{Group, answer};
+pub use finished::{Ready, Waiting};
 pub use hello::{ClientHello, SESSION_ID};
 pub use messages::{certificate, certificate_verify, encrypted_extensions, finished};
 pub use opener::Opener;
 pub use record::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, HEADER, RecordKey, TAG, header};
 pub use schedule::{HandshakeSecrets, Transcript};
 pub use sealer::Sealer;
+pub use suite::Suite;
 pub use template::ServerHello;

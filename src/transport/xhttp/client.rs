@@ -13,7 +13,6 @@ use super::body::Outgoing;
 use super::http2::Pool;
 use super::plan::Plan;
 use super::post::Sender;
-use super::spot::Target;
 use crate::addr::Host;
 use crate::flow::{Blame, DialError, Stage};
 use crate::model::carrier::{Xhttp, XhttpMode};
@@ -101,21 +100,13 @@ impl Client {
         number: Option<&str>,
         body: Outgoing,
     ) -> Request<Outgoing> {
-        let plan = &self.plan;
         let scheme = if self.secure { "https" } else { "http" };
         let host = self.asked.host(to);
-        let mut target = Target { path: plan.path.clone(), query: plan.query.clone() };
         let mut headers = self.fields.clone();
-        plan.padding.pad(&format!("{scheme}://{host}{}", target.path), &mut target, &mut headers);
-        if let Some(session) = session {
-            plan.session.put(session, &mut target, &mut headers);
-        }
-        if let Some(number) = number {
-            plan.number.put(number, &mut target, &mut headers);
-        }
+        let target = self.plan.write(&format!("{scheme}://{host}"), session, number, &mut headers);
         let mut request = Request::new(body);
         *request.method_mut() = method;
-        let text = request::escaped(&target.text());
+        let text = request::escaped(&target);
         if self.pool.is_some() {
             *request.version_mut() = Version::HTTP_2;
             *request.uri_mut() = format!("{scheme}://{host}{text}").parse().unwrap_or_default();

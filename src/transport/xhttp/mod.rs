@@ -22,6 +22,7 @@ mod spot;
 
 pub(super) use client::{Client, is_http2};
 pub(super) use leg::Leg;
+pub use plan::{Asked, Plan};
 pub(super) use server::Server;
 #[cfg(test)]
 mod tests;

@@ -1,27 +1,41 @@
 //! What both sides read of the settings.
 
-use http::Method;
+use http::request::Parts;
+use http::{HeaderMap, Method};
 
 use super::padding::Padding;
-use super::spot::Spot;
+use super::spot::{Spot, Target};
 use crate::model::carrier::{UplinkPlacement, Xhttp};
 use crate::transport::error::TransportError;
 
 /// How requests look.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub struct Plan {
     /// The path before any piece, and what is asked besides.
     pub(super) path: String,
-    pub(super) query: String,
-    pub(super) session: Spot,
-    pub(super) number: Spot,
+    query: String,
+    session: Spot,
+    number: Spot,
     pub(super) padding: Padding,
     /// Method of what goes up.
     pub(super) method: Method,
 }
 
+/// What a request names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// The session to which it belongs.
+    pub session: Option<&'a str>,
+    /// Its number there.
+    pub number: Option<&'a str>,
+}
+
 impl Plan {
-    pub(super) fn new(set: &Xhttp) -> Result<Self, TransportError> {
+    /// Of what is configured.
+    ///
+    /// # Errors
+    /// [`TransportError`] names the setting.
+    pub fn new(set: &Xhttp) -> Result<Self, TransportError> {
         if matches!(set.uplink_data_placement, UplinkPlacement::Cookie | UplinkPlacement::Header) {
             return Err(TransportError::NotBuilt { what: "uplinkDataPlacement in cookies or headers" });
         }
@@ -41,6 +55,29 @@ impl Plan {
             padding: Padding::new(set)?,
             method: method.map_err(|_| TransportError::Text { what: "uplinkHTTPMethod" })?,
         })
+    }
+
+    /// Path and query of a padded request to `origin`, with what it names there or in its fields.
+    pub fn write(&self, origin: &str, session: Option<&str>, number: Option<&str>, fields: &mut HeaderMap) -> String {
+        let mut target = Target { path: self.path.clone(), query: self.query.clone() };
+        self.padding.pad(&format!("{origin}{}", target.path), &mut target, fields);
+        for (spot, word) in [(&self.session, session), (&self.number, number)] {
+            if let Some(word) = word {
+                spot.put(word, &mut target, fields);
+            }
+        }
+        target.text()
+    }
+
+    /// What a request names; nothing of one whose padding is not as it should be.
+    #[must_use]
+    pub fn read<'a>(&self, head: &'a Parts) -> Option<Asked<'a>> {
+        if !self.padding.is_right(head) {
+            return None;
+        }
+        let mut pieces = head.uri.path().get(self.path.len()..).unwrap_or_default().split('/');
+        let session = self.session.find(head, &mut pieces);
+        Some(Asked { session, number: self.number.find(head, &mut pieces) })
     }
 }
 

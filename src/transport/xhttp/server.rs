@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::body::Outgoing;
 use super::draw::drawn;
 use super::halves::{Joined, WAITING};
-use super::plan::Plan;
+use super::plan::{Asked, Plan};
 use super::queue::Refused;
 use super::sessions::{Session, Sessions, Upward};
 use crate::flow::{BoxStream, Stage};
@@ -197,16 +197,10 @@ impl Visit {
 
     async fn judge(&self, head: &Parts, body: Incoming) -> Answer {
         let server = &self.server;
-        let plan = &server.plan;
         if head.method == Method::OPTIONS {
             return Ok(Response::new(Outgoing::empty()));
         }
-        if !plan.padding.is_right(head) {
-            return Err(StatusCode::BAD_REQUEST);
-        }
-        let mut pieces = head.uri.path().get(plan.path.len()..).unwrap_or_default().split('/');
-        let session = plan.session.find(head, &mut pieces);
-        let number = plan.number.find(head, &mut pieces);
+        let Asked { session, number } = server.plan.read(head).ok_or(StatusCode::BAD_REQUEST)?;
         let Some(name) = session else {
             server.allows(XhttpMode::StreamOne).then_some(()).ok_or(StatusCode::BAD_REQUEST)?;
             return self.stream_one(head, body).await;

@@ -8,13 +8,17 @@ mod haproxy;
 mod http;
 mod mux;
 mod plan;
+mod quic;
 mod shadowsocks;
 mod socks;
 mod tls;
+mod tls13;
 mod trojan;
+mod vision;
 mod vless;
 mod vmess;
 mod websocket;
+mod xhttp;
 
 /// The body of a target.
 pub type Target = fn(&[u8]);
@@ -31,6 +35,8 @@ pub const ALL: &[(&str, Target)] = &[
     ("http-response", http::response),
     ("mux-frames", mux::frames),
     ("mux-xudp", mux::xudp),
+    ("quic", quic::datagrams),
+    ("quic-frames", quic::frames),
     ("shadowsocks-2022-stream", shadowsocks::stream_2022),
     ("shadowsocks-2022-udp", shadowsocks::udp_2022),
     ("shadowsocks-stream", shadowsocks::stream),
@@ -40,12 +46,18 @@ pub const ALL: &[(&str, Target)] = &[
     ("socks-client", socks::client),
     ("socks-server", socks::server),
     ("socks-udp", socks::udp),
+    ("tls13-hellos", tls13::hellos),
+    ("tls13-records", tls13::records),
+    ("tls13-strangers", tls13::strangers),
     ("trojan", trojan::request),
     ("trojan-udp", trojan::frames),
+    ("vision-blocks", vision::blocks),
+    ("vision-padded", vision::padded),
     ("vless", vless::request),
     ("vless-answer", vless::answer),
     ("vless-udp", vless::lengths),
     ("vmess", vmess::stream),
     ("vmess-strangers", vmess::strangers),
     ("websocket", websocket::frames),
+    ("xhttp-heads", xhttp::heads),
 ];
