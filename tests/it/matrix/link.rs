@@ -19,7 +19,7 @@ pub enum Proto {
     Vless(Flow),
     Trojan,
     /// With this security.
-    Vmess(&'static str),
+    Vmess(&'static str, Lengths),
     /// With this method.
     Shadowsocks(&'static str, Users),
 }
@@ -29,6 +29,15 @@ pub enum Proto {
 pub enum Flow {
     Plain,
     Vision,
+}
+
+/// How VMess hides lengths of chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lengths {
+    /// As a client does by itself.
+    Usual,
+    /// Sealed, and with padding.
+    Sealed,
 }
 
 /// How many a Shadowsocks server knows.
@@ -142,7 +151,7 @@ impl Link {
             Proto::Socks | Proto::Trojan | Proto::Shadowsocks(..) => self.mux == Mux::Off,
             // Their own datagrams are bound to one target; those of XUDP are not.
             Proto::Vless(Flow::Vision) => true,
-            Proto::Vless(Flow::Plain) | Proto::Vmess(_) => self.mux == Mux::Xudp,
+            Proto::Vless(Flow::Plain) | Proto::Vmess(..) => self.mux == Mux::Xudp,
         }
     }
 
@@ -161,7 +170,8 @@ impl fmt::Display for Proto {
             Self::Vless(Flow::Plain) => f.write_str("VLESS"),
             Self::Vless(Flow::Vision) => f.write_str("VLESS Vision"),
             Self::Trojan => f.write_str("Trojan"),
-            Self::Vmess(security) => write!(f, "VMess {security}"),
+            Self::Vmess(security, Lengths::Usual) => write!(f, "VMess {security}"),
+            Self::Vmess(security, Lengths::Sealed) => write!(f, "VMess {security}, sealed lengths"),
             Self::Shadowsocks(method, Users::One) => write!(f, "Shadowsocks {method}"),
             Self::Shadowsocks(method, Users::Several) => write!(f, "Shadowsocks {method}, several users"),
         }

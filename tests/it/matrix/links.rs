@@ -1,8 +1,9 @@
 //! Every combination that is run, in the order of the table.
 
-use super::link::{Carrier, Flow, Link, Mode, Mux, Proto, Secure, Users, Version};
+use super::link::{Carrier, Flow, Lengths, Link, Mode, Mux, Proto, Secure, Users, Version};
 
 const PLAIN: Proto = Proto::Vless(Flow::Plain);
+const VMESS: Proto = Proto::Vmess("auto", Lengths::Usual);
 const VISION: Proto = Proto::Vless(Flow::Vision);
 
 /// The rows of the table.
@@ -64,17 +65,20 @@ fn vless() -> Vec<Link> {
 }
 
 fn vmess() -> Vec<Link> {
-    let mut links = carried(Proto::Vmess("auto"));
-    let raw = |security| Link::new(Proto::Vmess(security), Carrier::Raw, Secure::None);
+    let mut links = carried(VMESS);
+    let raw = |security| Link::new(Proto::Vmess(security, Lengths::Usual), Carrier::Raw, Secure::None);
+    let sealed = |security| Link::new(Proto::Vmess(security, Lengths::Sealed), Carrier::Raw, Secure::None);
     links.extend([
         raw("aes-128-gcm"),
         raw("chacha20-poly1305"),
         raw("none"),
         raw("zero"),
-        Link::new(Proto::Vmess("auto"), Carrier::RawHttp, Secure::None),
+        sealed("aes-128-gcm"),
+        sealed("chacha20-poly1305"),
+        Link::new(VMESS, Carrier::RawHttp, Secure::None),
         raw("aes-128-gcm").with(Mux::Xudp),
         raw("aes-128-gcm").with(Mux::Cool),
-        Link::new(Proto::Vmess("auto"), Carrier::Ws, Secure::Tls).with(Mux::Cool),
+        Link::new(VMESS, Carrier::Ws, Secure::Tls).with(Mux::Cool),
     ]);
     links
 }

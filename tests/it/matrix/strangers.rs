@@ -11,7 +11,7 @@ use crate::support::{PATIENCE, curl, free_port};
 
 use super::group::face;
 use super::keys::{Keys, NAME};
-use super::link::{Carrier, Cell, Flow, Link, Proto, Secure, Users};
+use super::link::{Carrier, Cell, Flow, Lengths, Link, Proto, Secure, Users};
 use super::sides::{Program, Role};
 use super::targets::BYTES;
 
@@ -32,7 +32,7 @@ fn plain() -> Vec<(Link, Vec<Program>)> {
     vec![
         (raw(Proto::Vless(Flow::Plain)), vec![Program::SingBox, Program::V2ray]),
         (raw(Proto::Trojan), vec![Program::SingBox, Program::V2ray]),
-        (raw(Proto::Vmess("auto")), vec![Program::SingBox, Program::V2ray]),
+        (raw(Proto::Vmess("auto", Lengths::Usual)), vec![Program::SingBox, Program::V2ray]),
         (one("aes-128-gcm"), vec![Program::SingBox, Program::V2ray, Program::Libev]),
         (one("2022-blake3-aes-128-gcm"), vec![Program::SingBox, Program::Mihomo]),
     ]

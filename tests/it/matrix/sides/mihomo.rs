@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::matrix::keys::{Keys, NAME, Secrets, shadowsocks};
-use crate::matrix::link::{Carrier, Cell, Flow, Link, Mux, Proto, Secure, Users, Version};
+use crate::matrix::link::{Carrier, Cell, Flow, Lengths, Link, Mux, Proto, Secure, Users, Version};
 use crate::support::program;
 
 use super::program::{Launch, Role};
@@ -16,7 +16,7 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
         (Carrier::Xhttp(_, Version::Three), Role::Server) => return Some("serves no XHTTP over QUIC"),
         _ => {}
     }
-    if let (Proto::Vmess(_), Mux::Cool, Role::Server) = (link.proto, link.mux, role) {
+    if let (Proto::Vmess(..), Mux::Cool, Role::Server) = (link.proto, link.mux, role) {
         return Some("loses sessions of mux.cool over VMess, also v2ray's");
     }
     match (link.proto, link.secure, link.mux, role) {
@@ -84,7 +84,7 @@ fn listener(cell: &Cell, keys: &Keys, text: &impl Fn(std::path::PathBuf) -> Stri
             "type": "vless", "users": [{ "username": "a", "uuid": secrets.uuid, "flow": vision(flow) }]
         }),
         Proto::Trojan => json!({ "type": "trojan", "users": [{ "username": "a", "password": secrets.password }] }),
-        Proto::Vmess(_) => json!({
+        Proto::Vmess(..) => json!({
             "type": "vmess", "users": [{ "username": "a", "uuid": secrets.uuid, "alterId": 0 }]
         }),
         Proto::Shadowsocks(method, _) => json!({
@@ -130,8 +130,9 @@ fn proxy(cell: &Cell, keys: &Keys, secrets: &Secrets, wrong: bool, name: &str) -
         }),
         Proto::Vless(Flow::Plain) => json!({ "type": "vless", "uuid": secrets.uuid, "packet-encoding": encoding }),
         Proto::Trojan => json!({ "type": "trojan", "password": secrets.password }),
-        Proto::Vmess(security) => json!({
-            "type": "vmess", "uuid": secrets.uuid, "alterId": 0, "cipher": security, "packet-encoding": encoding
+        Proto::Vmess(security, lengths) => json!({
+            "type": "vmess", "uuid": secrets.uuid, "alterId": 0, "cipher": security, "packet-encoding": encoding,
+            "authenticated-length": lengths == Lengths::Sealed, "global-padding": lengths == Lengths::Sealed
         }),
         Proto::Shadowsocks(..) => {
             let (method, users) = shadowsocks(cell.link.proto).expect("it is one");
@@ -157,7 +158,7 @@ fn proxy(cell: &Cell, keys: &Keys, secrets: &Secrets, wrong: bool, name: &str) -
         Secure::Tls | Secure::Reality => {
             proxy["tls"] = true.into();
             // The key differs from protocol to protocol.
-            let name = if matches!(cell.link.proto, Proto::Vless(_) | Proto::Vmess(_)) { "servername" } else { "sni" };
+            let name = if matches!(cell.link.proto, Proto::Vless(_) | Proto::Vmess(..)) { "servername" } else { "sni" };
             proxy[name] = NAME.into();
         }
     }

@@ -92,7 +92,7 @@ impl Program {
     /// Whether a long upload through it arrives.
     pub fn uploads(self, link: &Link, role: Role) -> bool {
         // 1.19.32 loses bytes there, also those of its own client and of sing-box.
-        !(self == Self::Mihomo && role == Role::Server && matches!(link.proto, Proto::Vmess(_)))
+        !(self == Self::Mihomo && role == Role::Server && matches!(link.proto, Proto::Vmess(..)))
     }
 
     /// Whether it says who sent a datagram, where the protocol can.

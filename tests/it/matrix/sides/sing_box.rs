@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::matrix::keys::{Keys, NAME, Secrets, shadowsocks};
-use crate::matrix::link::{Carrier, Cell, Flow, Link, Mux, Proto, Secure, Users};
+use crate::matrix::link::{Carrier, Cell, Flow, Lengths, Link, Mux, Proto, Secure, Users};
 use crate::support::program;
 
 use super::program::{Launch, Role};
@@ -20,7 +20,7 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
         (Proto::Trojan, Carrier::Upgrade, Role::Server) => {
             return Some("refuses Trojan behind an upgrade now and then, also its own client's and mihomo's");
         }
-        (Proto::Vmess(_), _, Role::Server) if link.mux == Mux::Cool => {
+        (Proto::Vmess(..), _, Role::Server) if link.mux == Mux::Cool => {
             return Some("loses sessions of mux.cool over VMess, also v2ray's");
         }
         _ => {}
@@ -41,7 +41,7 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
 
 /// Its ciphers' streams and its upgrades end both ways at once.
 pub fn half_close(link: &Link) -> bool {
-    let ciphers = matches!(link.proto, Proto::Vmess(_) | Proto::Shadowsocks(..) | Proto::Vless(Flow::Vision));
+    let ciphers = matches!(link.proto, Proto::Vmess(..) | Proto::Shadowsocks(..) | Proto::Vless(Flow::Vision));
     !ciphers && link.carrier != Carrier::Upgrade
 }
 
@@ -81,7 +81,7 @@ fn inbound(cell: &Cell, keys: &Keys) -> Value {
         Proto::Http => json!({ "type": "http", "users": [login] }),
         Proto::Vless(flow) => json!({ "type": "vless", "users": [{ "uuid": secrets.uuid, "flow": vision(flow) }] }),
         Proto::Trojan => json!({ "type": "trojan", "users": [{ "name": "a", "password": secrets.password }] }),
-        Proto::Vmess(_) => json!({ "type": "vmess", "users": [{ "uuid": secrets.uuid, "alterId": 0 }] }),
+        Proto::Vmess(..) => json!({ "type": "vmess", "users": [{ "uuid": secrets.uuid, "alterId": 0 }] }),
         Proto::Shadowsocks(method, Users::One) => {
             json!({ "type": "shadowsocks", "method": method, "password": secrets.server(method) })
         }
@@ -114,9 +114,10 @@ fn outbound(cell: &Cell, keys: &Keys, secrets: &Secrets, wrong: bool, tag: &str)
             json!({ "type": "vless", "uuid": secrets.uuid, "packet_encoding": encoding })
         }
         Proto::Trojan => json!({ "type": "trojan", "password": secrets.password }),
-        Proto::Vmess(security) => {
-            json!({ "type": "vmess", "uuid": secrets.uuid, "security": security, "packet_encoding": encoding })
-        }
+        Proto::Vmess(security, lengths) => json!({
+            "type": "vmess", "uuid": secrets.uuid, "security": security, "packet_encoding": encoding,
+            "authenticated_length": lengths == Lengths::Sealed, "global_padding": lengths == Lengths::Sealed
+        }),
         Proto::Shadowsocks(..) => {
             let (method, users) = shadowsocks(cell.link.proto).expect("it is one");
             let password = secrets.client(method, users, wrong);

@@ -1,7 +1,7 @@
 //! v2ray 4.34: Xray's JSON as it was then.
 
 use crate::matrix::keys::Keys;
-use crate::matrix::link::{Carrier, Cell, Flow, Link, Mux, Proto, Secure, Users};
+use crate::matrix::link::{Carrier, Cell, Flow, Lengths, Link, Mux, Proto, Secure, Users};
 use crate::support::program;
 
 use super::program::{Launch, Role};
@@ -10,7 +10,8 @@ use super::xray::{Form, config};
 pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
     match (link.proto, role) {
         (Proto::Vless(Flow::Vision), _) => return Some("4.34 has no Vision"),
-        (Proto::Vmess("zero"), _) => return Some("4.34 has no VMess security zero"),
+        (Proto::Vmess(_, Lengths::Sealed), _) => return Some("4.34 has no sealed lengths in VMess"),
+        (Proto::Vmess("zero", _), _) => return Some("4.34 has no VMess security zero"),
         (Proto::Shadowsocks(method, _), _) if method.starts_with("2022-") => {
             return Some("4.34 has no Shadowsocks 2022");
         }
@@ -34,7 +35,7 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
 
 /// It ends no half of a connection: only a protocol with an end of its own carries one, from the client.
 pub fn half_close(link: &Link, role: Role) -> bool {
-    role == Role::Client && matches!(link.proto, Proto::Vmess(_))
+    role == Role::Client && matches!(link.proto, Proto::Vmess(..))
 }
 
 pub fn launch(role: Role, cells: &[Cell], keys: &Keys) -> Launch {

@@ -9,7 +9,7 @@ use etemenanki::shape::Kind;
 use serde_json::{Map, Value, json};
 
 use crate::matrix::keys::{Keys, NAME, Secrets, shadowsocks};
-use crate::matrix::link::{Carrier, Cell, Flow, Link, Mux, Proto, Secure, Users};
+use crate::matrix::link::{Carrier, Cell, Flow, Lengths, Link, Mux, Proto, Secure, Users};
 use crate::support::Authority;
 
 use super::program::{Launch, Program, Role};
@@ -21,7 +21,7 @@ pub fn binary() -> PathBuf {
 
 pub fn lacks(link: &Link) -> Option<&'static str> {
     match link.proto {
-        Proto::Vmess("none" | "zero") => Some("has removed VMess without a cipher"),
+        Proto::Vmess("none" | "zero", _) => Some("has removed VMess without a cipher"),
         Proto::Shadowsocks("none", _) => Some("has removed Shadowsocks without a cipher"),
         _ => None,
     }
@@ -110,7 +110,7 @@ fn inbound(cell: &Cell, keys: &Keys, form: Form) -> Value {
             ("vless", json!({ list: [user], "decryption": "none" }))
         }
         Proto::Trojan => ("trojan", json!({ list: [{ "password": secrets.password }] })),
-        Proto::Vmess(_) => ("vmess", json!({ list: [{ "id": secrets.uuid }] })),
+        Proto::Vmess(..) => ("vmess", json!({ list: [{ "id": secrets.uuid }] })),
         Proto::Shadowsocks(method, users) => ("shadowsocks", shadowsocks_in(secrets, method, users, list)),
     };
     json!({
@@ -144,7 +144,12 @@ fn outbound(cell: &Cell, keys: &Keys, secrets: &Secrets, form: Form, wrong: bool
         Proto::Socks | Proto::Http => json!({ "user": "matrix", "pass": secrets.password }),
         Proto::Vless(flow) => json!({ "id": secrets.uuid, "encryption": "none", "flow": vision(flow) }),
         Proto::Trojan => json!({ "password": secrets.password }),
-        Proto::Vmess(security) => json!({ "id": secrets.uuid, "security": security }),
+        Proto::Vmess(security, Lengths::Usual) => json!({ "id": secrets.uuid, "security": security }),
+        // V2Ray called it tests.
+        Proto::Vmess(security, Lengths::Sealed) => json!({
+            "id": secrets.uuid, "security": security,
+            (if form.old { "testsEnabled" } else { "experiments" }): "AuthenticatedLength"
+        }),
         Proto::Shadowsocks(..) => {
             let (method, users) = shadowsocks(cell.link.proto).expect("it is one");
             json!({ "method": method, "password": secrets.client(method, users, wrong) })
@@ -156,7 +161,7 @@ fn outbound(cell: &Cell, keys: &Keys, secrets: &Secrets, form: Form, wrong: bool
         Proto::Http => ("http", "servers", true),
         Proto::Vless(_) => ("vless", "vnext", true),
         Proto::Trojan => ("trojan", "servers", false),
-        Proto::Vmess(_) => ("vmess", "vnext", true),
+        Proto::Vmess(..) => ("vmess", "vnext", true),
         Proto::Shadowsocks(..) => ("shadowsocks", "servers", false),
     };
     let settings = match (form.flat, users) {
