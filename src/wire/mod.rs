@@ -13,7 +13,7 @@ mod step;
 pub mod testing;
 
 pub use error::WireError;
-pub use parcel::{Frames, Parcel, Unpacked};
+pub use parcel::{Frames, Parcel, SealWhole, Unpacked};
 pub use preface::{Preface, Unframed};
 pub use reader::Reader;
 pub use seal::{Next, Open, Opened, Seal};

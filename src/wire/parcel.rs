@@ -50,6 +50,12 @@ pub enum Unpacked<P> {
     End,
 }
 
+/// A codec in whose frames datagrams fit, one each.
+pub trait SealWhole: Seal {
+    /// Most bytes of a datagram: no call of [`Seal::seal`] leaves some of so many over.
+    const MOST: usize;
+}
+
 /// Datagrams as frames of a body codec, one each, in both directions, all with the association's own peer.
 #[derive(Debug)]
 pub struct Frames<C, O, P> {
@@ -58,23 +64,19 @@ pub struct Frames<C, O, P> {
     peer: std::marker::PhantomData<fn(P)>,
 }
 
-impl<C: Seal, O: Open, P> Frames<C, O, P> {
+impl<C: SealWhole, O: Open, P> Frames<C, O, P> {
     /// Of these two codecs.
     pub fn new(seal: C, open: O) -> Self {
         Self { seal, open, peer: std::marker::PhantomData }
     }
 }
 
-impl<C: Seal, O: Open, P> Parcel for Frames<C, O, P> {
+impl<C: SealWhole, O: Open, P> Parcel for Frames<C, O, P> {
     type Peer = P;
 
     fn pack(&mut self, payload: &[u8], _: &P, out: &mut BytesMut) -> bool {
-        let before = out.len();
-        let whole = self.seal.seal(payload, out) == payload.len();
-        if !whole {
-            out.truncate(before);
-        }
-        whole
+        // Asked first: what was sealed once cannot be taken back, since the codec has counted it.
+        payload.len() <= C::MOST && self.seal.seal(payload, out) == payload.len()
     }
 
     fn unpack(&mut self, input: &mut [u8]) -> Result<Unpacked<P>, WireError> {

@@ -8,7 +8,7 @@ use super::answer::{self, Answer, Heard, seal_answer};
 use super::cipher::Cipher;
 use super::lengths::{Keys, Lengths};
 use super::request::Request;
-use crate::wire::{Next, Open, Opened, Seal, WireError};
+use crate::wire::{Next, Open, Opened, Seal, SealWhole, WireError};
 
 /// Seals one direction.
 pub struct Sealer {
@@ -118,6 +118,10 @@ impl Seal for Sealer {
             chunks.seal(&[], &mut self.rng, out);
         }
     }
+}
+
+impl SealWhole for Sealer {
+    const MOST: usize = CHUNK;
 }
 
 impl Opener {

@@ -4,6 +4,8 @@ use super::super::options::{Options, Security};
 use super::super::request::tests::known;
 use super::super::vectors::hex;
 use super::*;
+use crate::addr::Target;
+use crate::wire::{Frames, Parcel, Unpacked};
 
 fn rng() -> StdRng {
     StdRng::seed_from_u64(7)
@@ -127,4 +129,20 @@ fn a_changed_chunk_is_refused_and_asks_for_no_more_than_a_length_can_say() {
             }
         }
     }
+}
+
+/// Its keys count what was sealed, so a datagram that does not leave must not be sealed either.
+#[test]
+fn a_datagram_that_fits_no_chunk_is_dropped_and_those_behind_it_arrive() {
+    let peer: Target = "10.0.0.1:53".parse().unwrap();
+    let seal = Sealer::client(&known(), b"head".to_vec(), false, rng());
+    let (mut client, mut out) = (Frames::new(seal, Opener::client(&known())), BytesMut::new());
+    assert!(!client.pack(&[7; CHUNK + 1], &peer, &mut out));
+    assert!(out.is_empty());
+    assert!(client.pack(&[8; CHUNK], &peer, &mut out));
+    assert_eq!(&out.split_to(4)[..], b"head");
+    let seal = Sealer::server(&known(), rng());
+    let mut server: Frames<_, _, Target> = Frames::new(seal, Opener::server(&known()));
+    let Ok(Unpacked::Packet { at, .. }) = server.unpack(&mut out) else { unreachable!("no datagram") };
+    assert_eq!(out[at], [8; CHUNK]);
 }
