@@ -41,6 +41,8 @@ pub struct Framed<S, C, O> {
     switching: bool,
     /// When a header leaves without payload.
     hurry: Option<Pin<Box<Sleep>>>,
+    /// It has, and may still wait in a layer below.
+    leaving: bool,
 }
 
 /// Frames without payload that are passed over before other tasks get their turn.
@@ -64,6 +66,7 @@ impl<S: Stream, C: Seal, O: Open> Framed<S, C, O> {
             finished: false,
             switching: false,
             hurry: None,
+            leaving: false,
         }
     }
 
@@ -124,12 +127,13 @@ impl<S: Stream, C: Seal, O: Open> Framed<S, C, O> {
                 return Ok(());
             }
             self.seal(&[]);
+            self.leaving = true;
         }
-        // Also what the timer has sealed and a slow sink did not take at once.
-        if self.begun
-            && self.out.is_some()
-            && let Poll::Ready(sent) = Pin::new(self).poll_flush(cx)
+        // Also what the timer has sealed and a slow sink, or a layer in front of it, did not let go at once.
+        if (self.leaving || self.begun && self.out.is_some())
+            && let Poll::Ready(sent) = Pin::new(&mut *self).poll_flush(cx)
         {
+            self.leaving = false;
             sent?;
         }
         Ok(())

@@ -118,6 +118,58 @@ async fn a_greeting_leaves_by_itself_after_a_while() {
     assert_eq!(reading.await.unwrap().unwrap(), "a");
 }
 
+/// Keeps what is written until it is flushed, and the first flush has to be asked for twice.
+struct Lazy {
+    io: DuplexStream,
+    kept: Vec<u8>,
+    asked: bool,
+}
+
+impl AsyncRead for Lazy {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Lazy {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.kept.extend_from_slice(buf);
+        Poll::Ready(Ok(buf.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { io, kept, asked } = &mut *self;
+        if !std::mem::replace(asked, true) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        while !kept.is_empty() {
+            let sent = ready!(Pin::new(&mut *io).poll_write(cx, kept))?;
+            kept.drain(..sent);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+impl Stream for Lazy {}
+
+#[tokio::test(start_paused = true)]
+async fn a_greeting_does_not_stay_in_a_layer_below() {
+    let (near, mut far) = duplex(64);
+    let near = Lazy { io: near, kept: Vec::new(), asked: false };
+    let near = Framed::new(near, BytesMut::new(), Flip::default(), Flip::default());
+    let mut near = near.within(Duration::from_millis(100));
+    let reading = tokio::spawn(async move { near.read_u8().await });
+    let mut said = [0; 2];
+    tokio::time::timeout(Duration::from_secs(5), far.read_exact(&mut said)).await.unwrap().unwrap();
+    assert_eq!(&said, b"hi");
+    reading.abort();
+}
+
 #[tokio::test(start_paused = true)]
 async fn it_leaves_too_where_nothing_is_opened() {
     let (near, mut far) = duplex(64);
