@@ -13,7 +13,7 @@ use super::response::RESPONSE;
 use crate::addr::Target;
 use crate::wire::{Reader, WireError};
 
-/// Seconds after which a client takes another session of its server.
+/// Seconds after a change of its server's session for which a client takes no other.
 const CHANGE: u64 = 60;
 
 /// A client's session.
@@ -27,6 +27,7 @@ pub struct ClientSession {
     identities: Vec<(Block, [u8; BLOCK])>,
     /// Sessions of the server, the newest first.
     servers: Vec<(Inner, Window)>,
+    /// When one took the place of another; 0 before that.
     changed: u64,
 }
 
@@ -92,10 +93,12 @@ impl ClientSession {
         let (peer, at) = read_body(&datagram[body.clone()], RESPONSE, now, &self.own.id)?;
         if let Some(inner) = new {
             // One change is a server that began anew; more are somebody's game.
-            if !self.servers.is_empty() && now.saturating_sub(self.changed) < CHANGE {
-                return Err(WireError::Denied { what: "another session of the server" });
+            if !self.servers.is_empty() {
+                if now.saturating_sub(self.changed) < CHANGE {
+                    return Err(WireError::Denied { what: "another session of the server" });
+                }
+                self.changed = now;
             }
-            self.changed = now;
             self.servers.truncate(1);
             self.servers.insert(0, (inner, Window::default()));
         }
