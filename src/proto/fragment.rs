@@ -72,6 +72,9 @@ impl Fragment {
             return None;
         }
         let (payload, behind) = rest.split_at_checked(usize::from(u16::from_be_bytes([front[3], front[4]])))?;
+        if payload.is_empty() {
+            return None;
+        }
         let record = |part: &[u8]| {
             let len = u16::try_from(part.len()).unwrap_or(u16::MAX);
             [&front[..3], &len.to_be_bytes(), part].concat()
@@ -123,6 +126,13 @@ mod tests {
     fn cut(fragment: &Fragment, number: u32, write: &[u8]) -> Option<Vec<Vec<u8>>> {
         let pieces = fragment.cut(number, write, &mut StdRng::seed_from_u64(1))?;
         Some(pieces.into_iter().map(|piece| piece.bytes).collect())
+    }
+
+    #[test]
+    fn a_record_with_nothing_in_it_is_not_swallowed() {
+        for interval in [0, 10] {
+            assert_eq!(cut(&fragment(Writes::TlsHello, 2..=2, interval, 0), 1, b"\x16\x03\x01\0\0more"), None);
+        }
     }
 
     #[test]
