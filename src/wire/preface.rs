@@ -5,8 +5,7 @@ use bytes::BytesMut;
 use super::error::WireError;
 use super::seal::{Next, Open, Opened, Seal};
 
-/// Fixed bytes in front of the first payload; the half is bare behind them.
-#[derive(Debug)]
+/// Fixed bytes in front of the first payload; the half is bare behind them. Headers hold secrets, so it is never shown.
 pub struct Preface {
     head: Vec<u8>,
     said: bool,

@@ -2,8 +2,7 @@
 
 use super::error::WireError;
 
-/// Reads typed values from the front of a slice; every read is checked, none panics. Integers are big-endian, as all but
-/// a few protocols write them; the others say `le`.
+/// Reads typed values from the front of a slice; every read is checked, none panics. Integers are big-endian.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     input: &'a [u8],
@@ -116,22 +115,6 @@ impl<'a> Reader<'a> {
     /// [`WireError::Truncated`] near the end.
     pub fn take_u64(&mut self) -> Result<u64, WireError> {
         self.take_array().map(u64::from_be_bytes)
-    }
-
-    /// Reads two bytes, little-endian.
-    ///
-    /// # Errors
-    /// [`WireError::Truncated`] near the end.
-    pub fn take_u16_le(&mut self) -> Result<u16, WireError> {
-        self.take_array().map(u16::from_le_bytes)
-    }
-
-    /// Reads four bytes, little-endian.
-    ///
-    /// # Errors
-    /// [`WireError::Truncated`] near the end.
-    pub fn take_u32_le(&mut self) -> Result<u32, WireError> {
-        self.take_array().map(u32::from_le_bytes)
     }
 
     /// Reads a length byte and as many bytes.

@@ -6,8 +6,8 @@ use crate::addr::Target;
 use crate::proto::socks::{read_address, write_address};
 use crate::wire::{Parcel, Reader, Unpacked, WireError};
 
-/// Both directions of an association.
-#[derive(Debug, Default)]
+/// Both directions of an association. A client's holds its token, so it is never shown.
+#[derive(Default)]
 pub struct Frames {
     /// What stands in front of the first datagram.
     head: Vec<u8>,

@@ -15,15 +15,14 @@ pub type Seed = [u32; 4];
 /// What Xray takes where nothing is written.
 pub const SEED: Seed = [900, 500, 900, 256];
 
-/// Pads the first blocks, and says how the half goes on behind the last of them.
-#[derive(Debug)]
+/// Pads the first blocks, and says how the half goes on behind the last of them. It holds the user's id, so it is never
+/// shown.
 pub struct Pad {
     /// Gone once padding has ended.
     padding: Option<Box<Padding>>,
     next: Next,
 }
 
-#[derive(Debug)]
 struct Padding {
     /// A header that stands in front of everything.
     head: Vec<u8>,
@@ -107,7 +106,8 @@ impl Padding {
         let [below, more, up_to, other] = self.seed;
         let len = u32::try_from(content.len()).unwrap_or(u32::MAX);
         let mut any = |below: u32| if below == 0 { 0 } else { self.rng.random_range(0..below) };
-        let padding = if long && len < below { (any(more) + up_to).saturating_sub(len) } else { any(other) };
+        let padding =
+            if long && len < below { any(more).saturating_add(up_to).saturating_sub(len) } else { any(other) };
         let padding = usize::try_from(padding).unwrap_or(usize::MAX).min(LONGEST - FIRST - content.len());
         if let Some(id) = self.id.take() {
             out.extend_from_slice(&id);

@@ -6,8 +6,8 @@ use super::command::{CONTINUE, DIRECT, END, FIRST, HEAD, LONGEST};
 use super::filter::Filter;
 use crate::wire::{Next, Open, Opened, Reader, WireError};
 
-/// Takes the padding off, and says how the half goes on behind the last padded block.
-#[derive(Debug)]
+/// Takes the padding off, and says how the half goes on behind the last padded block. It holds the user's id, so it is
+/// never shown.
 pub struct Unpad {
     id: [u8; 16],
     filter: Filter,

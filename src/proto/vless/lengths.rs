@@ -6,8 +6,7 @@ use super::answer::{ANSWER, length};
 use crate::addr::Target;
 use crate::wire::{Parcel, Reader, Unpacked, WireError};
 
-/// Both directions of an association with one target.
-#[derive(Debug)]
+/// Both directions of an association with one target. A client's holds its id, so it is never shown.
 pub struct Lengths {
     /// What stands in front of the first datagram.
     head: Vec<u8>,

@@ -133,7 +133,7 @@ fn only_whole_records_of_data_count() {
 /// Numbers that leave no room for a choice do not fail.
 #[test]
 fn odd_seeds_are_bounded_by_the_block() {
-    for seed in [[0, 0, 0, 0], [u32::MAX, 0, u32::MAX, 0], [9000, 1, 0, 1], [0, 0, 0, 60_000]] {
+    for seed in [[0, 0, 0, 0], [u32::MAX, 0, u32::MAX, 0], [u32::MAX; 4], [9000, 1, 0, 1], [0, 0, 0, 60_000]] {
         let filter = after_hello(0x1301, true);
         let out = sealed(&mut pad(&filter, seed), &record(500));
         let (found, rest) = blocks(&out[20..]);
