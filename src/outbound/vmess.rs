@@ -56,7 +56,7 @@ impl Vmess {
     /// Connections take turns over the servers.
     #[must_use]
     pub fn new(way: impl Into<Way>, servers: Vec<VmessServer>) -> Self {
-        let silence = Arc::new(Silence::default());
+        let silence = Arc::new(Silence::of(servers.iter().map(|server| &server.address)));
         let (way, servers, sessions) = (way.into(), Rotation::new(servers), Sessions::new());
         Self(Arc::new(Client { way, servers, silence, sessions }))
     }
