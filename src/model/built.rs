@@ -22,17 +22,14 @@ mod vless;
 /// Warns of every part that cannot run yet. [`Kind::NotBuilt`] keeps `run` from starting, [`Kind::Skipped`] does not.
 pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
     let mut say = |at: &Spot, kind: Kind, what: String| problems.push(Problem::at(at, Severity::Warning, kind, what));
-    for (n, inbound) in draft.inbounds.iter().enumerate() {
-        let name = if inbound.tag.is_empty() { format!("inbounds[{n}]") } else { format!("inbound {}", inbound.tag) };
+    for inbound in &draft.inbounds {
         for (kind, part) in inbound_parts(inbound) {
-            say(&inbound.at, kind, sentence(kind, &name, &part));
+            say(&inbound.at, kind, sentence(kind, "inbound", &inbound.tag, &part));
         }
     }
-    for (n, outbound) in draft.outbounds.iter().enumerate() {
-        let name =
-            if outbound.tag.is_empty() { format!("outbounds[{n}]") } else { format!("outbound {}", outbound.tag) };
+    for outbound in &draft.outbounds {
         for (kind, part) in outbound_parts(outbound).into_iter().chain(level::parts(draft, &outbound.kind)) {
-            say(&outbound.at, kind, sentence(kind, &name, &part));
+            say(&outbound.at, kind, sentence(kind, "outbound", &outbound.tag, &part));
         }
     }
     for rule in &draft.routing.rules {
@@ -62,12 +59,13 @@ pub fn is_service(services: &Services, tag: &Tag) -> bool {
     !tag.is_empty() && (api || metrics || portal)
 }
 
-/// What is said of a part.
-fn sentence(kind: Kind, whose: &str, part: &str) -> String {
+/// What is said of a part. One without a tag is known by its place, which is told too.
+fn sentence(kind: Kind, what: &str, tag: &Tag, part: &str) -> String {
+    let whose = if tag.is_empty() { String::new() } else { format!("{what} {tag}: ") };
     if kind == Kind::NotBuilt {
-        format!("{whose}: {part} is read but cannot run yet")
+        format!("{whose}{part} is read but cannot run yet")
     } else {
-        format!("{whose}: {part} is read but has no effect yet")
+        format!("{whose}{part} is read but has no effect yet")
     }
 }
 
@@ -203,6 +201,15 @@ mod tests {
     use super::*;
     use crate::model::inbound::Listen;
     use crate::model::protocol::{VmessIn, VmessUser};
+
+    #[test]
+    fn one_without_a_tag_is_not_named_twice() {
+        let said = |tag: &str| sentence(Kind::Skipped, "inbound", &tag.into(), "x");
+        assert_eq!(
+            [said(""), said("in")],
+            ["", "inbound in: "].map(|whose| format!("{whose}x is read but has no effect yet"))
+        );
+    }
 
     #[test]
     fn clients_of_vmess_are_told_of_the_end_whatever_their_user_says() {
