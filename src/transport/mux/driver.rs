@@ -88,10 +88,15 @@ impl Driver {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Begun>>> {
         self.trunk.lock().drive_by(cx.waker());
         for _ in 0..TURNS {
-            let turn = self.poll_read(cx);
+            let held = self.trunk.lock().holds_up();
+            let turn = if held { Poll::Pending } else { self.poll_read(cx) };
             // Also what reading gave to say.
             if let Poll::Ready(written) = self.poll_write(cx) {
                 written?;
+            }
+            if held && !self.trunk.lock().holds_up() {
+                // What was in the way of reading has left, and nobody else would say so.
+                continue;
             }
             match ready!(turn)? {
                 Turn::Went => {}
@@ -105,9 +110,6 @@ impl Driver {
 
     /// Reads and takes frames until nothing more is there, a session began, or others should have their turn.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Turn>> {
-        if self.trunk.lock().holds_up() {
-            return Poll::Pending;
-        }
         if self.need > 0 || self.intake.is_none() {
             let intake = self.intake.get_or_insert_with(Intake::take);
             let came = match intake.poll_read(&mut self.io, self.need.max(1), cx) {

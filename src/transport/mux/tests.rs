@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::addr::{Network, Target};
 use crate::flow::{recv, send};
+use crate::proto::mux::write_new;
 
 fn target() -> Target {
     "a.example:80".parse().unwrap()
@@ -106,6 +107,20 @@ async fn a_silent_client_is_announced_and_heard_out() {
     io.read_to_string(&mut answer).await.unwrap();
     assert_eq!((&greeting, &asked, answer.as_str()), (b"hi", b"ask", "answer"));
     assert!(io.write_all(b"late").await.is_err());
+}
+
+/// While too much waits to be said nothing is read; once that has left, reading goes on by itself.
+#[tokio::test(start_paused = true)]
+async fn reading_goes_on_once_what_waited_has_left() {
+    let (near, mut far) = duplex(256 * 1024);
+    let trunk = Trunk::new(Side::Server);
+    let mut driver = Driver::new(Box::new(near), trunk.clone());
+    let mut new = BytesMut::new();
+    write_new(1, Network::Tcp, &target(), None, Some(b"x"), &mut new);
+    far.write_all(&new).await.unwrap();
+    assert!(trunk.lock().push(|out| out.resize(100 * 1024, 0)).is_none());
+    let begun = tokio::time::timeout(Duration::from_secs(1), driver.next()).await;
+    assert_eq!(begun.expect("nobody reads").unwrap().unwrap().target, target());
 }
 
 #[tokio::test]
