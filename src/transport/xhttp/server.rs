@@ -66,6 +66,9 @@ const ARRIVING: usize = 16;
 /// What of a stream, and of all streams of a connection, may be under way.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 const WINDOW: u32 = 4 * 1024 * 1024;
+/// How long a kept connection waits for its next request. Xray's clients keep those of packets for some minutes, and lose
+/// what they send over one that was closed meanwhile.
+const IDLE: Duration = Duration::from_secs(300);
 
 type Answer = Result<Response<Outgoing>, StatusCode>;
 
@@ -105,7 +108,9 @@ impl Server {
         let (arrivals, receiver) = mpsc::channel(ARRIVING);
         let closing = arrivals.clone();
         let visit = Arc::new(Visit { server: Arc::clone(self), hello, source, arrivals });
-        tokio::spawn(serve(visit, boxed(io, held), closing));
+        // The beginning of HTTP/2, over which a first request has time, as with Go's server.
+        let patience = if held.starts_with(b"PRI") { None } else { Some(LIMIT) };
+        tokio::spawn(serve(visit, boxed(io, held), closing, patience));
         Ok(Arrivals::Many(receiver))
     }
 
@@ -155,16 +160,25 @@ impl Server {
     }
 }
 
-async fn serve(visit: Arc<Visit>, io: BoxStream, closing: mpsc::Sender<Arrival>) {
+/// Serves requests; the first has to come within `patience`, if that has an end.
+async fn serve(visit: Arc<Visit>, io: BoxStream, closing: mpsc::Sender<Arrival>, patience: Option<Duration>) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(LIMIT).max_buf_size(visit.server.head.max(64 * 1024));
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(visit.server.head.max(64 * 1024));
     builder
         .http2()
         .timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(WINDOW)
         .max_header_list_size(u32::try_from(visit.server.head).unwrap_or(u32::MAX));
-    let service = service_fn(move |request| {
+    let asked = CancellationToken::new();
+    let late = async {
+        match patience {
+            Some(patience) if timeout(patience, asked.cancelled()).await.is_err() => {}
+            _ => std::future::pending().await,
+        }
+    };
+    let service = service_fn(|request| {
+        asked.cancel();
         let visit = Arc::clone(&visit);
         async move { Ok::<_, Infallible>(visit.answer(request).await) }
     });
@@ -172,6 +186,7 @@ async fn serve(visit: Arc<Visit>, io: BoxStream, closing: mpsc::Sender<Arrival>)
     tokio::select! {
         // Whatever goes wrong with it is the visitor's.
         _ = connection.as_mut() => return,
+        () = late => return,
         () = closing.closed() => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;

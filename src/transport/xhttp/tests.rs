@@ -138,6 +138,25 @@ async fn a_client_that_goes_away_is_missed() {
     }
 }
 
+/// Whoever types slowly sends a packet now and then, over the same connection.
+#[tokio::test(start_paused = true)]
+async fn a_connection_waits_for_the_next_packet_but_not_for_its_first_request() {
+    let set = Xhttp { mode: XhttpMode::PacketUp, ..Xhttp::default() };
+    let mut house = house(false, &set);
+    let (mut near, mut far) = house.pair().await;
+    for _ in 0..3 {
+        near.write_all(b"word").await.unwrap();
+        tokio::time::timeout(LONG, hear(&mut far, b"word")).await.expect("the word is lost");
+        tokio::time::sleep(Duration::from_secs(120)).await;
+    }
+    let (mut slow, served) = duplex(64 * 1024);
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\n").await.unwrap();
+    let served = Arrival::from(Box::new(served) as BoxStream);
+    let _arrivals = house.lines.server.accept(served, LONG).await.ok().unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(5), slow.read(&mut [0; 8])).await;
+    assert_eq!(ended.expect("it is waited for").unwrap(), 0);
+}
+
 #[tokio::test]
 async fn pieces_stand_where_the_settings_say() {
     for placement in [Placement::Path, Placement::Cookie, Placement::Header, Placement::Query] {
