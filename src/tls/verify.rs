@@ -1,6 +1,7 @@
 //! How a client judges a server's certificate when the ordinary way is not asked for: pins, other names, own leaf
 //! certificates, or no check at all.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
@@ -29,6 +30,19 @@ pub(super) struct Verifier {
 impl Verifier {
     fn pinned(&self, certificate: &CertificateDer<'_>) -> bool {
         Crypto::sha256(certificate).is_some_and(|hash| self.pins.contains(&hash))
+    }
+
+    /// Why a certificate is of another time, if it is. The roots are asked, who look at the time first: whatever else they
+    /// have against it does not count here.
+    fn out_of_time(&self, certificate: &CertificateDer<'_>, now: UnixTime) -> Option<Error> {
+        use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+        let nobody = ServerName::from(IpAddr::from([0; 4]));
+        match self.by_roots.as_ref()?.verify_server_cert(certificate, &[], &nobody, &[], now) {
+            Err(Error::InvalidCertificate(
+                why @ (Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }),
+            )) => Some(why.into()),
+            _ => None,
+        }
     }
 
     /// Asks `judge` for each name that would do.
@@ -77,6 +91,9 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         }
         if self.trusted.contains(end_entity) {
+            if let Some(out_of_time) = self.out_of_time(end_entity, now) {
+                return Err(out_of_time);
+            }
             let parsed = ParsedCertificate::try_from(end_entity)?;
             return self.any_name(server_name, |name| {
                 rustls::client::verify_server_name(&parsed, name).map(|()| ServerCertVerified::assertion())

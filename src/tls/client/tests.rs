@@ -4,6 +4,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::super::options::{Common, Pem, ServerOptions};
@@ -93,6 +94,22 @@ async fn a_certificate_may_be_trusted_by_itself() {
     assert!(!works(&client, &server, &named("b.example")).await);
     let careless = ClientOptions { insecure: true, ..ClientOptions::default() };
     assert!(works(&careless, &server, &named("b.example")).await);
+}
+
+#[tokio::test]
+async fn a_certificate_trusted_by_itself_has_its_time() {
+    for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
+        for (years, fits) in [(2000..2001, false), (2000..4000, true), (3999..4000, false)] {
+            let key = KeyPair::generate().unwrap();
+            let mut params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+            params.is_ca = is_ca.clone();
+            (params.not_before, params.not_after) = (date_time_ymd(years.start, 1, 1), date_time_ymd(years.end, 1, 1));
+            let chain = Pem::Inline(params.self_signed(&key).unwrap().pem());
+            let client = ClientOptions { roots: vec![chain.clone()], no_system_roots: true, ..ClientOptions::default() };
+            let server = serving(vec![(chain, Pem::Inline(key.serialize_pem()))]);
+            assert_eq!(works(&client, &server, &named("a.example")).await, fits, "{years:?}, {is_ca:?}");
+        }
+    }
 }
 
 #[tokio::test]
