@@ -102,10 +102,11 @@ async fn a_certificate_trusted_by_itself_has_its_time() {
         for (years, fits) in [(2000..2001, false), (2000..4000, true), (3999..4000, false)] {
             let key = KeyPair::generate().unwrap();
             let mut params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
-            params.is_ca = is_ca.clone();
+            params.is_ca = is_ca;
             (params.not_before, params.not_after) = (date_time_ymd(years.start, 1, 1), date_time_ymd(years.end, 1, 1));
             let chain = Pem::Inline(params.self_signed(&key).unwrap().pem());
-            let client = ClientOptions { roots: vec![chain.clone()], no_system_roots: true, ..ClientOptions::default() };
+            let client =
+                ClientOptions { roots: vec![chain.clone()], no_system_roots: true, ..ClientOptions::default() };
             let server = serving(vec![(chain, Pem::Inline(key.serialize_pem()))]);
             assert_eq!(works(&client, &server, &named("a.example")).await, fits, "{years:?}, {is_ca:?}");
         }
