@@ -14,16 +14,17 @@ use std::ops::RangeInclusive;
 use crate::addr::OutboundId;
 use crate::model::fields::DomainStrategy;
 use crate::model::keys;
-use crate::model::outbound::{Outbound as Written, OutboundKind, SendThrough as WrittenThrough};
+use crate::model::outbound::{Outbound as Written, OutboundKind};
 use crate::model::protocol::{
     Answer as WrittenAnswer, ApplyTo, FinalAction, FinalRule as WrittenRule, Fragment as WrittenFragment,
     Freedom as WrittenFreedom, Noise as WrittenNoise, NoiseKind, Packets, SocksVersion,
 };
 use crate::model::server::Server as WrittenServer;
+use crate::model::sockopt::SockOpt;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
     Answer, Blackhole, FinalRule, FinalRules, Freedom, Http, Lookup, Loopback, Mux, Noise, NoiseBytes, Outbound,
-    Redirect, Responder, SendThrough, Server, Socks, Source, Version, Way, Within,
+    Redirect, Responder, Server, Socks, Source, Version, Way, Within,
 };
 use crate::proto::fragment::{Fragment, Writes};
 use crate::route::Addresses;
@@ -90,17 +91,11 @@ impl Maker<'_> {
 
     /// The way to a proxy server.
     fn way(&self, written: &Written, inner: Inner) -> Result<Way, String> {
-        let from = match written.send_through {
-            WrittenThrough::Any => None,
-            WrittenThrough::Ip(ip) => Some(ip),
-            _ => return Err("sendThrough takes one address here; others are not built yet".into()),
-        };
-        let dialer = Dialer::new(&written.stream, inner, self.crypto).map_err(|error| error.to_string())?;
-        let dialer = dialer.with_bind(from);
+        let dialer = Dialer::new(&written.carried(), inner, self.crypto).map_err(|error| error.to_string())?;
         Ok(match self.behind(written) {
             Some(outbound) if goes_along(written) => Way::through(dialer, outbound),
             Some(outbound) => Way::through(dialer, outbound).with_direct_download(),
-            None => dialer.into(),
+            None => Way::from_local(dialer, written.send_through),
         })
     }
 
@@ -132,15 +127,9 @@ fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId
         .map_or_else(Redirect::default, |to| Redirect { host: to.host.clone(), port: to.port });
     Ok(Freedom {
         socket: SocketOptions::from(&written.stream.sockopt),
-        lookup: lookup(freedom.target_strategy),
+        lookup: lookup(freedom.target_strategy, &written.stream.sockopt),
         redirect,
-        through: match written.send_through {
-            WrittenThrough::Any => SendThrough::Any,
-            WrittenThrough::Ip(ip) => SendThrough::Ip(ip),
-            WrittenThrough::Net(net) => SendThrough::Net(net),
-            WrittenThrough::Origin => SendThrough::Origin,
-            WrittenThrough::Source => SendThrough::Source,
-        },
+        through: written.send_through,
         header: header(freedom.proxy_protocol),
         rules: FinalRules::new(freedom.final_rules.iter().map(last_word).collect::<Result<_, _>>()?),
         fragment: freedom.fragment.as_ref().map(fragment),
@@ -209,11 +198,16 @@ fn header(version: u32) -> Option<crate::proto::haproxy::Form> {
     }
 }
 
-fn lookup(strategy: DomainStrategy) -> Lookup {
+/// How a direct outbound finds addresses: by its own strategy, and without one by that of its sockets.
+fn lookup(own: DomainStrategy, sockopt: &SockOpt) -> Lookup {
+    let (strategy, families) = match own {
+        DomainStrategy::AsIs => (sockopt.domain_strategy, Families::from(sockopt)),
+        own => (own, Families::from(own)),
+    };
     let source = match strategy {
         DomainStrategy::AsIs => Source::System,
         forced if forced.forces() => Source::Dns,
         _ => Source::DnsFirst,
     };
-    Lookup { source, families: Families::from(strategy) }
+    Lookup { source, families }
 }

@@ -7,7 +7,7 @@ use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::matcher::{DomainRule, IpRules, IpSet};
-use super::outbound::{Outbound, OutboundKind, SendThrough};
+use super::outbound::{Outbound, OutboundKind};
 use super::routing::Rule;
 use super::services::Services;
 use super::sniffing::{Sniffer, Sniffing};
@@ -94,6 +94,7 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
     }
     parts.extend(sniffing_parts(&inbound.sniffing));
     parts.extend(stream::parts(&inbound.stream));
+    parts.extend(stream::socket_parts(&inbound.stream.sockopt));
     if inbound.stream.download.is_some() {
         parts.push(skip("downloadSettings (a client's)"));
     }
@@ -134,7 +135,7 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
             if freedom.final_rules.iter().any(|rule| lists(&rule.ip)) {
                 parts.push(refuse("a list of addresses from a geodata file in finalRules"));
             }
-            parts.extend(stream::socket_parts(&outbound.stream.sockopt));
+            parts.extend(stream::dialing_parts(&outbound.stream.sockopt));
         }
         kind => {
             match kind {
@@ -148,13 +149,12 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
                 }
                 kind => parts.push(refuse(format!("the protocol {}", kind.word(Dialect::Json)))),
             }
-            if !matches!(outbound.send_through, SendThrough::Any | SendThrough::Ip(_)) {
-                parts.push(refuse("sendThrough with anything but an address"));
-            }
-            parts.extend(stream::parts(&outbound.stream));
-            parts.extend(stream::download_parts(&outbound.stream, outbound.chained().map(|chain| chain.tag)));
-            parts.extend(hello::parts(&outbound.stream));
-            parts.extend(outbound.stream.download.iter().flat_map(|download| hello::parts(&download.stream)));
+            let stream = outbound.carried();
+            parts.extend(stream::parts(&stream));
+            parts.extend(stream::dialing_parts(&stream.sockopt));
+            parts.extend(stream::download_parts(&stream, outbound.chained().map(|chain| chain.tag)));
+            parts.extend(hello::parts(&stream));
+            parts.extend(stream.download.iter().flat_map(|download| hello::parts(&download.stream)));
         }
     }
     parts

@@ -3,7 +3,7 @@
 
 use super::carrier::{RawKind, RawTcp};
 use super::inbound::{Inbound, InboundKind};
-use super::outbound::{Outbound, OutboundKind};
+use super::outbound::{Outbound, OutboundKind, SendThrough};
 use super::private::is_private;
 use super::protocol::VlessAccount;
 use super::server::Server;
@@ -15,7 +15,9 @@ use crate::shape::{Kind, Problem, Severity, Spot};
 #[must_use]
 pub fn outbound(outbound: &Outbound) -> Vec<Problem> {
     let mut out = Findings { at: &outbound.at, found: vec![] };
-    let stream = &outbound.stream;
+    out.chain(outbound);
+    out.elsewhere(&outbound.stream.sockopt.for_listening(), "outbound");
+    let stream = &*outbound.carried();
     let open = matches!(stream.security, Security::None);
     match &outbound.kind {
         OutboundKind::Vless(vless) => {
@@ -61,6 +63,7 @@ pub fn outbound(outbound: &Outbound) -> Vec<Problem> {
 #[must_use]
 pub fn inbound(inbound: &Inbound) -> Vec<Problem> {
     let mut out = Findings { at: &inbound.at, found: vec![] };
+    out.elsewhere(&inbound.stream.sockopt.for_dialing(), "inbound");
     let deaf = match &inbound.kind {
         InboundKind::Socks(_) => Some("socks"),
         InboundKind::Shadowsocks(_) => Some("shadowsocks"),
@@ -102,6 +105,33 @@ impl Findings<'_> {
         self.found.push(Problem::at(self.at, Severity::Warning, kind, message));
     }
 
+    /// Options of sockets that are for the other end.
+    fn elsewhere(&mut self, keys: &[&str], end: &str) {
+        if !keys.is_empty() {
+            self.warn(Kind::Ignored, &format!("sockopt: no effect on an {end}: {}", keys.join(", ")));
+        }
+    }
+
+    /// What means nothing, or less, to an outbound that dials through another.
+    fn chain(&mut self, outbound: &Outbound) {
+        if outbound.chained().is_some() && outbound.send_through != SendThrough::Any {
+            self.warn(Kind::Ignored, "sendThrough has no effect on an outbound that dials through another");
+        }
+        let Some(via) = outbound.via.as_ref().filter(|via| !via.transport_layer) else { return };
+        let stream = &outbound.stream;
+        let more =
+            stream.carrier != Carrier::default() || stream.download.is_some() || stream.mask != Default::default();
+        let said = if !outbound.drops_transport() {
+            "proxySettings without transportLayer: Xray would go on without this security, in the clear; it is kept here"
+        } else if more && !outbound.kind.servers().is_empty() {
+            "proxySettings without transportLayer keeps TLS alone: the network of streamSettings has no effect"
+        } else {
+            return;
+        };
+        let problem = Problem::at(&via.at, Severity::Warning, Kind::Ignored, said);
+        self.found.push(problem.help("write `\"transportLayer\": true` to keep all of streamSettings"));
+    }
+
     /// Plain VLESS and Trojan to a public address: Xray refuses some spellings of it, we warn of all.
     fn plain<A>(&mut self, name: &str, server: &Server<A>) {
         if is_private(&server.address) {
@@ -116,7 +146,7 @@ impl Findings<'_> {
         if !matches!(account.flow, VlessFlow::Vision | VlessFlow::VisionUdp443) {
             return;
         }
-        if account.encryption.is_none() && !carries_vision(&outbound.stream) {
+        if account.encryption.is_none() && !carries_vision(&outbound.carried()) {
             self.warn(Kind::Conflict, VISION);
         }
         if outbound.mux.enabled && outbound.mux.concurrency >= 0 {

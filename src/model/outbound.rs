@@ -1,5 +1,6 @@
 //! Ways out: where flows go.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use serde_json::{Value as Json, json};
@@ -12,7 +13,7 @@ use super::protocol::{
     SocksAccount, SocksCommon, SsAccount, TrojanAccount, VlessAccount, VmessAccount, Wireguard,
 };
 use super::server::Served;
-use super::stream::Stream;
+use super::stream::{Security, Stream};
 use crate::addr::{Tag, Target};
 use crate::shape::{Defs, Dialect, Field, Kind, Node, Plain, PlainMap, Reader, Record, Spot, Table};
 
@@ -60,6 +61,24 @@ pub struct Chain<'a> {
 }
 
 impl Outbound {
+    /// How its bytes travel in truth. `proxySettings` without `transportLayer` keeps TLS of it alone, as in Xray: the server
+    /// behind the other outbound is spoken to without a carrier. REALITY stays whole all the same, since Xray would go on in
+    /// the clear there, which no such server answers.
+    #[must_use]
+    pub fn carried(&self) -> Cow<'_, Stream> {
+        if !self.drops_transport() {
+            return Cow::Borrowed(&self.stream);
+        }
+        Cow::Owned(Stream { security: self.stream.security.clone(), ..Stream::default() })
+    }
+
+    /// Whether what is around the bytes, except TLS, is left out on the way through another outbound.
+    #[must_use]
+    pub fn drops_transport(&self) -> bool {
+        self.via.as_ref().is_some_and(|via| !via.transport_layer)
+            && matches!(self.stream.security, Security::None | Security::Tls(_))
+    }
+
     /// The outbound through which this one dials, by `proxySettings` or `dialerProxy`.
     #[must_use]
     pub fn chained(&self) -> Option<Chain<'_>> {

@@ -82,14 +82,22 @@ crate::words! {
 crate::record! {
     /// Tries several addresses of a server at once.
     pub struct HappyEyeballs {
-        /// Milliseconds before the next address is tried too; 0 turns it off.
+        /// Milliseconds before the next address is tried too; 0 turns all of it off.
         try_delay_ms: u64 => "tryDelayMs";
         /// IPv6 first.
         prioritize_ipv6: bool => "prioritizeIPv6";
-        /// How many of one family before one of the other.
+        /// How many of one family before the other's turn; 0 is all.
         interleave: u32 = 1 => "interleave";
-        /// Most attempts at once.
+        /// Most attempts at once; 0 turns all of it off.
         max_concurrent_try: u32 = 4 => "maxConcurrentTry";
+    }
+}
+
+impl HappyEyeballs {
+    /// Whether it says anything: a pace or a number of 0 turns it off.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.try_delay_ms > 0 && self.max_concurrent_try > 0
     }
 }
 
@@ -121,12 +129,56 @@ crate::record! {
     }
 }
 
+/// A raw option as the kernel takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptNumbers<'a> {
+    /// The level.
+    pub level: i32,
+    /// The option.
+    pub opt: i32,
+    /// The value.
+    pub value: OptValue<'a>,
+}
+
+/// The value of a raw option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptValue<'a> {
+    /// A number.
+    Number(i32),
+    /// A text.
+    Text(&'a str),
+}
+
+impl CustomSockopt {
+    /// Whether it is for a system, by Rust's name of it. Configs call macOS `darwin`, as Go does.
+    #[must_use]
+    pub fn is_for(&self, system: &str) -> bool {
+        let system = if system == "macos" { "darwin" } else { system };
+        self.system.is_empty() || self.system == system
+    }
+
+    /// Its numbers, if they are such. The kernel takes any 32 bits for a value.
+    #[must_use]
+    pub fn numbers(&self) -> Option<OptNumbers<'_>> {
+        let value = match self.r#type {
+            OptKind::Int => {
+                let value: i64 = self.value.parse().ok()?;
+                let unsigned = || u32::try_from(value).map(u32::cast_signed);
+                OptValue::Number(i32::try_from(value).or_else(|_| unsigned()).ok()?)
+            }
+            OptKind::Str => OptValue::Text(&self.value),
+        };
+        let level = if self.level.is_empty() { Self::default().level.parse() } else { self.level.parse() };
+        Some(OptNumbers { level: level.ok()?, opt: self.opt.parse().ok()?, value })
+    }
+}
+
 crate::record! {
     /// Options of sockets.
     pub struct SockOpt {
         /// Mark of packets (SO_MARK).
         mark: i32 => "mark";
-        /// TCP Fast Open: a boolean or a queue length.
+        /// TCP Fast Open: a boolean or a queue length. A server that speaks first is then reached when the client has spoken.
         tcp_fast_open: FastOpen => "tcpFastOpen";
         /// How flows reach a transparent inbound.
         tproxy: Tproxy => "tproxy";
@@ -173,6 +225,28 @@ crate::record! {
 }
 
 impl SockOpt {
+    /// What is said here and means something to sockets that dial alone.
+    #[must_use]
+    pub fn for_dialing(&self) -> Vec<&'static str> {
+        said([
+            (self.domain_strategy != DomainStrategy::AsIs, "domainStrategy"),
+            (!self.dialer_proxy.is_empty(), "dialerProxy"),
+            (!self.interface.is_empty(), "interface"),
+            (self.address_port_strategy != AddressPort::None, "addressPortStrategy"),
+            (self.happy_eyeballs.is_some(), "happyEyeballs"),
+        ])
+    }
+
+    /// What is said here and means something to sockets that listen alone.
+    #[must_use]
+    pub fn for_listening(&self) -> Vec<&'static str> {
+        said([
+            (self.accept_proxy_protocol, "acceptProxyProtocol"),
+            (self.v6only, "v6only"),
+            (!self.trusted_x_forwarded_for.is_empty(), "trustedXForwardedFor"),
+        ])
+    }
+
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut crate::shape::Table<'_>) {
         if (self.tcp_keep_alive_idle < 0) != (self.tcp_keep_alive_interval < 0)
             && self.tcp_keep_alive_idle != 0
@@ -181,5 +255,36 @@ impl SockOpt {
             let message = "tcpKeepAliveIdle and tcpKeepAliveInterval must have one sign, else connections fail";
             cx.warn(table.node(), Kind::Conflict, message);
         }
+    }
+}
+
+fn said<const N: usize>(keys: [(bool, &'static str); N]) -> Vec<&'static str> {
+    keys.into_iter().filter(|(there, _)| *there).map(|(_, key)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_raw_option_is_three_numbers_or_nothing() {
+        let numbers = |level: &str, opt: &str, value: &str, r#type| {
+            let (level, opt, value) = (level.to_owned(), opt.to_owned(), value.to_owned());
+            let option = CustomSockopt { level, opt, value, r#type, ..CustomSockopt::default() };
+            option.numbers().map(|n| format!("{n:?}"))
+        };
+        let known = |level, opt, value| Some(format!("{:?}", OptNumbers { level, opt, value }));
+        assert_eq!(numbers("1", "7", "65536", OptKind::Int), known(1, 7, OptValue::Number(65_536)));
+        assert_eq!(numbers("", "7", "4294967295", OptKind::Int), known(6, 7, OptValue::Number(-1)));
+        assert_eq!(numbers("6", "13", "bbr", OptKind::Str), known(6, 13, OptValue::Text("bbr")));
+        assert_eq!(numbers("6", "0x10", "1", OptKind::Int), None);
+        assert_eq!(numbers("6", "13", "bbr", OptKind::Int), None);
+    }
+
+    #[test]
+    fn a_system_is_called_as_configs_do() {
+        let option = |system: &str| CustomSockopt { system: system.to_owned(), ..CustomSockopt::default() };
+        assert!(option("").is_for("linux") && option("linux").is_for("linux") && option("darwin").is_for("macos"));
+        assert!(!option("windows").is_for("linux"));
     }
 }

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::model::fields::{DomainStrategy, Families as Asked};
+use crate::model::sockopt::SockOpt;
 
 /// A choice among the families of addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -57,9 +58,34 @@ impl From<DomainStrategy> for Families {
     }
 }
 
+/// Where the strategy prefers neither, a race that the configuration asks for begins with IPv4 unless it says otherwise.
+impl From<&SockOpt> for Families {
+    fn from(set: &SockOpt) -> Self {
+        match (Self::from(set.domain_strategy), set.happy_eyeballs.as_ref().filter(|eyes| eyes.is_on())) {
+            (Self::Any, Some(eyes)) if eyes.prioritize_ipv6 => Self::V6First,
+            (Self::Any, Some(_)) => Self::V4First,
+            (families, _) => families,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::sockopt::HappyEyeballs;
+
+    #[test]
+    fn a_race_says_who_begins() {
+        let families = |try_delay_ms, prioritize_ipv6, domain_strategy| {
+            let eyes = HappyEyeballs { try_delay_ms, prioritize_ipv6, ..HappyEyeballs::default() };
+            Families::from(&SockOpt { happy_eyeballs: Some(eyes), domain_strategy, ..SockOpt::default() })
+        };
+        assert_eq!(families(250, true, DomainStrategy::UseIp), Families::V6First);
+        assert_eq!(families(250, false, DomainStrategy::UseIp), Families::V4First);
+        assert_eq!(families(250, true, DomainStrategy::UseIpv4v6), Families::V4First);
+        assert_eq!(families(0, true, DomainStrategy::UseIp), Families::Any);
+        assert_eq!(Families::from(&SockOpt::default()), Families::Any);
+    }
 
     #[test]
     fn a_choice_drops_or_orders() {

@@ -9,19 +9,21 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
-use crate::model::sockopt::{SockOpt, Tproxy};
+use super::options::{self, End, RawOption};
+use super::race::Race;
+use crate::model::sockopt::{FastOpen, SockOpt, Tproxy};
 
 /// What may be set on a socket. The default is what most sockets want: no delay, keep-alive every 45 seconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketOptions {
     /// Packet mark (`SO_MARK`).
     pub mark: Option<u32>,
-    /// Name of the network device to use (`SO_BINDTODEVICE`).
+    /// Name of the network device to dial through (`SO_BINDTODEVICE`).
     pub device: Option<String>,
     /// Local address of dialed sockets; addresses of the other family are then not tried.
     pub bind: Option<IpAddr>,
-    /// How long a dialed address may stay silent before the next is tried beside it; absent, RFC 8305's time.
-    pub stagger: Option<Duration>,
+    /// How several addresses of one server are tried.
+    pub race: Race,
     /// TCP keep-alive.
     pub keep_alive: KeepAlive,
     /// How long sent data may stay without acknowledgement (`TCP_USER_TIMEOUT`).
@@ -30,6 +32,12 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
     /// Largest TCP segment.
     pub max_segment: Option<u32>,
+    /// Bound of the receive window (`TCP_WINDOW_CLAMP`).
+    pub window_clamp: Option<i32>,
+    /// TCP Fast Open: whether first bytes go with the request, and how many such requests a listener lets wait.
+    pub fast_open: FastOpen,
+    /// Options by number, set last.
+    pub raw: Vec<RawOption>,
     /// Multipath TCP.
     pub multipath: bool,
     /// A wildcard listener takes IPv6 alone.
@@ -52,20 +60,27 @@ pub enum KeepAlive {
     },
 }
 
+impl SocketOptions {
+    /// The same from this local address, if there is one.
+    #[must_use]
+    pub fn bound_to(&self, local: Option<IpAddr>) -> Self {
+        Self { bind: local.or(self.bind), ..self.clone() }
+    }
+}
+
 /// What a configuration says. The local address of dialed sockets is not part of it (`sendThrough` belongs to the outbound).
 impl From<&SockOpt> for SocketOptions {
     fn from(set: &SockOpt) -> Self {
         let positive = |n: i32| u32::try_from(n).ok().filter(|n| *n > 0);
         let seconds = |n: i32| positive(n).map(|n| Duration::from_secs(n.into()));
         let text = |text: &String| (!text.is_empty()).then(|| text.clone());
-        let pace = set.happy_eyeballs.as_ref().map(|eyes| eyes.try_delay_ms).filter(|ms| *ms > 0);
         let (idle, interval) = (set.tcp_keep_alive_idle, set.tcp_keep_alive_interval);
         Self {
             // The kernel takes any 32 bits for a mark.
             mark: Some(set.mark.cast_unsigned()).filter(|mark| *mark != 0),
             device: text(&set.interface),
             bind: None,
-            stagger: pace.map(Duration::from_millis),
+            race: set.happy_eyeballs.as_ref().map_or_else(Race::default, Race::from),
             keep_alive: if idle < 0 || interval < 0 {
                 KeepAlive::Off
             } else {
@@ -74,6 +89,9 @@ impl From<&SockOpt> for SocketOptions {
             user_timeout: positive(set.tcp_user_timeout).map(|ms| Duration::from_millis(ms.into())),
             congestion: text(&set.tcp_congestion),
             max_segment: positive(set.tcp_max_seg),
+            window_clamp: Some(set.tcp_window_clamp).filter(|size| *size > 0),
+            fast_open: set.tcp_fast_open,
+            raw: set.custom.iter().filter_map(RawOption::of).collect(),
             multipath: set.tcp_mptcp,
             v6_only: set.v6only,
             transparent: set.tproxy == Tproxy::Tproxy,
@@ -116,7 +134,7 @@ pub(super) fn datagrams(at: SocketAddr, options: &SocketOptions) -> io::Result<s
 /// # Errors
 /// Whatever the kernel says.
 pub(super) fn outgoing_datagrams(to: SocketAddr, options: &SocketOptions) -> io::Result<std::net::UdpSocket> {
-    let socket = prepared(Domain::for_address(to), Type::DGRAM, options)?;
+    let socket = prepared(Domain::for_address(to), Type::DGRAM, End::Dials, options)?;
     let any = if to.is_ipv4() { SocketAddr::from(([0; 4], 0)) } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
     let from = options.bind.map_or(any, |ip| SocketAddr::new(ip, 0));
     socket.bind(&from.into())?;
@@ -128,7 +146,7 @@ pub(super) fn outgoing_datagrams(to: SocketAddr, options: &SocketOptions) -> io:
 /// # Errors
 /// Whatever the kernel says.
 pub(super) fn outgoing(to: SocketAddr, options: &SocketOptions) -> io::Result<std::net::TcpStream> {
-    let socket = prepared(Domain::for_address(to), Type::STREAM, options)?;
+    let socket = prepared(Domain::for_address(to), Type::STREAM, End::Dials, options)?;
     if let Some(ip) = options.bind {
         socket.bind(&SocketAddr::new(ip, 0).into())?;
     }
@@ -169,7 +187,7 @@ fn bound(at: SocketAddr, options: &SocketOptions, kind: Type) -> io::Result<Sock
 }
 
 fn bind(at: SocketAddr, options: &SocketOptions, kind: Type) -> io::Result<Socket> {
-    let socket = prepared(Domain::for_address(at), kind, options)?;
+    let socket = prepared(Domain::for_address(at), kind, End::Listens, options)?;
     if at.is_ipv6() {
         socket.set_only_v6(options.v6_only)?;
     }
@@ -193,12 +211,19 @@ fn no_v6(error: &io::Error) -> bool {
         .any(|no| error.raw_os_error() == Some(no.raw_os_error()))
 }
 
-fn prepared(domain: Domain, kind: Type, options: &SocketOptions) -> io::Result<Socket> {
+fn prepared(domain: Domain, kind: Type, end: End, options: &SocketOptions) -> io::Result<Socket> {
     let socket = unblocking(domain, kind, protocol(kind, options))?;
     if kind == Type::STREAM {
         stream_options(&socket, options)?;
     }
     platform_options(&socket, domain, kind, options)?;
+    if end == End::Dials {
+        device(&socket, options)?;
+    }
+    if kind == Type::STREAM {
+        options::stream(&socket, end, options.fast_open, options.window_clamp)?;
+    }
+    options::raw(&socket, domain, kind, &options.raw)?;
     Ok(socket)
 }
 
@@ -234,13 +259,21 @@ fn stream_options(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
     socket.set_tcp_keepalive(&times)
 }
 
+/// Keeps a socket that dials to one device. Configs name it at listeners too, where it means nothing (in Xray neither).
+#[cfg(target_os = "linux")]
+fn device(socket: &Socket, options: &SocketOptions) -> io::Result<()> {
+    options.device.as_ref().map_or(Ok(()), |device| socket.bind_device(Some(device.as_bytes())))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn device(_: &Socket, options: &SocketOptions) -> io::Result<()> {
+    options.device.as_ref().map_or(Ok(()), |_| Err(io::ErrorKind::Unsupported.into()))
+}
+
 #[cfg(target_os = "linux")]
 fn platform_options(socket: &Socket, domain: Domain, kind: Type, options: &SocketOptions) -> io::Result<()> {
     if let Some(mark) = options.mark {
         socket.set_mark(mark)?;
-    }
-    if let Some(device) = &options.device {
-        socket.bind_device(Some(device.as_bytes()))?;
     }
     if options.transparent && domain == Domain::IPV4 {
         socket.set_ip_transparent_v4(true)?;
@@ -265,9 +298,13 @@ fn platform_options(socket: &Socket, domain: Domain, kind: Type, options: &Socke
 fn platform_options(_: &Socket, _: Domain, _: Type, options: &SocketOptions) -> io::Result<()> {
     let plain = SocketOptions {
         bind: options.bind,
-        stagger: options.stagger,
+        race: options.race.clone(),
         keep_alive: options.keep_alive,
         v6_only: options.v6_only,
+        device: options.device.clone(),
+        fast_open: options.fast_open,
+        window_clamp: options.window_clamp,
+        raw: options.raw.clone(),
         ..SocketOptions::default()
     };
     if *options == plain { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
@@ -303,6 +340,16 @@ mod tests {
         assert_eq!((options.mark, options.keep_alive), (Some(u32::MAX), KeepAlive::Off));
         assert_eq!(options.user_timeout, Some(Duration::from_millis(1500)));
         assert_eq!((options.device.as_deref(), options.transparent), (Some("eth9"), true));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_is_for_who_dials() {
+        let options = SocketOptions { device: Some("lo".into()), ..SocketOptions::default() };
+        let near = outgoing(([127, 0, 0, 1], 1).into(), &options).unwrap();
+        assert_eq!(SockRef::from(&near).device().unwrap().as_deref(), Some(&b"lo"[..]));
+        let door = listener(([127, 0, 0, 1], 0).into(), &options).unwrap();
+        assert_eq!(SockRef::from(&door).device().unwrap(), None);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::socket::{self, SocketOptions};
 
-/// Opens a connection to the first of `addresses` that answers. A later one is tried beside those still silent every
-/// [`STAGGER`] or as the options say, or at once when one fails; families take turns, beginning with that of the first address (RFC 8305).
+/// Opens a connection to the first of `addresses` that answers. A later one is tried beside those still silent as the
+/// options' race says, or at once when one fails; families take turns, beginning with that of the first address (RFC 8305).
 ///
 /// # Errors
 /// [`io::ErrorKind::TimedOut`] after `limit`; else the error of the first address that failed.
@@ -24,21 +24,45 @@ pub async fn dial(addresses: &[SocketAddr], options: &SocketOptions, limit: Dura
         match addresses {
             &[only] if usable(&only) => connect(only, options).await,
             // Boxed, because a flow's task is as large as its largest branch and most dials have one address.
-            several => Box::pin(race(interleaved(several.iter().copied().filter(usable)), options)).await,
+            several => {
+                let usable = several.iter().copied().filter(usable);
+                Box::pin(options.race.run(usable, |to| connect(to, options))).await
+            }
         }
     };
     timeout(limit, attempt).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// How long an address may stay silent before the next is tried beside it (RFC 8305, section 5).
-pub const STAGGER: Duration = Duration::from_millis(250);
+/// The same from a local address, if there is one.
+///
+/// # Errors
+/// As [`dial`].
+pub async fn dial_from(
+    from: Option<IpAddr>,
+    addresses: &[SocketAddr],
+    options: &SocketOptions,
+    limit: Duration,
+) -> io::Result<TcpStream> {
+    if from.is_none() {
+        return dial(addresses, options, limit).await;
+    }
+    // Boxed, because the usual way should not carry the other options along.
+    Box::pin(async { dial(addresses, &options.bound_to(from), limit).await }).await
+}
 
 /// Whether a failed dial is this machine's own fault: no files, no ports, no memory, no way out. A balancer must not hold
 /// that against a server.
 #[must_use]
 pub fn is_ours(error: &io::Error) -> bool {
-    exhausted(error) || matches!(error.kind(), io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied)
+    exhausted(error)
+        || matches!(error.kind(), io::ErrorKind::AddrNotAvailable | io::ErrorKind::PermissionDenied)
+        || error.get_ref().is_some_and(|inner| inner.is::<Unprepared>())
 }
+
+/// There is no such socket as the options ask for, so nobody was dialed.
+#[derive(Debug, thiserror::Error)]
+#[error("a socket cannot be made: {0}")]
+struct Unprepared(io::Error);
 
 /// Listens on an address; see [`SocketOptions`] and the note on wildcards in `socket.rs`.
 ///
@@ -155,65 +179,9 @@ fn exhausted(error: &io::Error) -> bool {
 }
 
 async fn connect(to: SocketAddr, options: &SocketOptions) -> io::Result<TcpStream> {
-    TcpSocket::from_std_stream(socket::outgoing(to, options)?).connect(to).await
-}
-
-/// First address first, then by turns of family.
-fn interleaved(addresses: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
-    let all: Vec<_> = addresses.collect();
-    let first_v4 = all.first().is_some_and(SocketAddr::is_ipv4);
-    let (mut one, mut other): (Vec<_>, Vec<_>) = all.into_iter().partition(|at| at.is_ipv4() == first_v4);
-    let mut mixed = Vec::with_capacity(one.len() + other.len());
-    let (mut one, mut other) = (one.drain(..), other.drain(..));
-    loop {
-        let pair = (one.next(), other.next());
-        if pair == (None, None) {
-            return mixed;
-        }
-        mixed.extend([pair.0, pair.1].into_iter().flatten());
-    }
-}
-
-async fn race(addresses: Vec<SocketAddr>, options: &SocketOptions) -> io::Result<TcpStream> {
-    type Attempt<'a> = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send + 'a>>;
-    let mut waiting = addresses.into_iter();
-    let mut running: Vec<Attempt<'_>> = Vec::new();
-    let mut failed: Option<io::Error> = None;
-    let pace = options.stagger.unwrap_or(STAGGER);
-    let mut stagger = pin!(sleep(pace));
-    poll_fn(|cx| {
-        loop {
-            let mut at = 0;
-            while let Some(attempt) = running.get_mut(at) {
-                match attempt.as_mut().poll(cx) {
-                    Poll::Pending => at += 1,
-                    Poll::Ready(Ok(stream)) => return Poll::Ready(Ok(stream)),
-                    Poll::Ready(Err(error)) => {
-                        drop(running.swap_remove(at));
-                        failed.get_or_insert(error);
-                        // A failure calls for the next address at once.
-                        stagger.as_mut().reset(Instant::now());
-                    }
-                }
-            }
-            if !running.is_empty() && stagger.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            match waiting.next() {
-                Some(next) => {
-                    running.push(Box::pin(connect(next, options)));
-                    stagger.as_mut().reset(Instant::now() + pace);
-                }
-                None if running.is_empty() => {
-                    let none = || io::Error::from(io::ErrorKind::AddrNotAvailable);
-                    return Poll::Ready(Err(failed.take().unwrap_or_else(none)));
-                }
-                // All are on their way; nothing but they can wake us now.
-                None => return Poll::Pending,
-            }
-        }
-    })
-    .await
+    let prepared = socket::outgoing(to, options);
+    let socket = prepared.map_err(|error| io::Error::new(error.kind(), Unprepared(error)))?;
+    TcpSocket::from_std_stream(socket).connect(to).await
 }
 
 #[cfg(test)]
@@ -222,14 +190,11 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::{Arc, Mutex};
 
-    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    #[test]
-    fn families_take_turns() {
-        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let mixed = interleaved([at("[::1]:1"), at("[::2]:1"), at("10.0.0.1:1"), at("[::3]:1")].into_iter());
-        assert_eq!(mixed, [at("[::1]:1"), at("10.0.0.1:1"), at("[::2]:1"), at("[::3]:1")]);
-    }
+    use super::*;
+    use crate::model::sockopt::FastOpen;
+    use crate::net::{RawOption, RawValue};
 
     #[tokio::test]
     async fn a_refused_address_gives_way_to_the_next() {
@@ -254,6 +219,40 @@ mod tests {
         let options = SocketOptions { bind: Some([127, 0, 0, 1].into()), ..SocketOptions::default() };
         let error = dial(&["[::1]:9".parse().unwrap()], &options, Duration::from_secs(5)).await.unwrap_err();
         assert!(is_ours(&error));
+    }
+
+    #[tokio::test]
+    async fn an_option_that_the_kernel_does_not_know_is_our_fault() {
+        let raw = RawOption { network: "tcp".to_owned(), level: 6, name: 9999, value: RawValue::Number(1) };
+        let options = SocketOptions { raw: vec![raw], ..SocketOptions::default() };
+        let error = dial(&[([127, 0, 0, 1], 9).into()], &options, Duration::from_secs(5)).await.unwrap_err();
+        assert!(is_ours(&error) && error.to_string().contains("level 6 and opt 9999"), "{error}");
+    }
+
+    /// The whole of a transfer whose first bytes may go with the request. The first connection asks for the cookie; those
+    /// after it are open for us at once, and open in truth when the first bytes leave.
+    #[tokio::test]
+    async fn first_bytes_may_go_with_the_request() {
+        let options = SocketOptions { fast_open: FastOpen::On(16), ..SocketOptions::default() };
+        let door = listen(([127, 0, 0, 1], 0).into(), &options).unwrap();
+        let at = door.local_addr().unwrap();
+        for round in 0..4_u8 {
+            let near = async {
+                let mut near = dial(&[at], &options, Duration::from_secs(5)).await.unwrap();
+                near.write_all(&[round; 1000]).await.unwrap();
+                let mut back = vec![];
+                near.read_to_end(&mut back).await.unwrap();
+                back
+            };
+            let far = async {
+                let (mut far, _) = door.accept().await.unwrap();
+                let mut heard = vec![0; 1000];
+                far.read_exact(&mut heard).await.unwrap();
+                far.write_all(&heard).await.unwrap();
+            };
+            let both = timeout(Duration::from_secs(5), async { tokio::join!(near, far) });
+            assert_eq!(both.await.unwrap().0, [round; 1000]);
+        }
     }
 
     /// Answers from a list, then waits for ever.

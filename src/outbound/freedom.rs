@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use ipnet::IpNet;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::fragmented::Fragmented;
+use super::local::local;
 use super::lookup::Lookup;
 use super::names::Named;
 use super::noisy::{Noise, Noisy};
@@ -20,6 +20,7 @@ use super::ruled::{FinalRules, Ruled};
 use super::way::begun;
 use crate::addr::{Host, OutboundId, Target};
 use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Packets, Services, Stage};
+use crate::model::outbound::SendThrough;
 use crate::net::udp::Direct;
 use crate::net::{SocketOptions, tcp};
 use crate::proto::fragment::Fragment;
@@ -59,22 +60,6 @@ pub struct Redirect {
     pub port: Option<u16>,
 }
 
-/// Which local address a connection leaves from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SendThrough {
-    /// The kernel's choice.
-    #[default]
-    Any,
-    /// This one.
-    Ip(IpAddr),
-    /// Any one of a network, anew for each flow.
-    Net(IpNet),
-    /// The address at which the client reached us.
-    Origin,
-    /// The client's own, which needs a socket that may use foreign addresses.
-    Source,
-}
-
 /// Time for a connection (Xray's dial time-out).
 const LIMIT: Duration = Duration::from_secs(16);
 
@@ -92,31 +77,33 @@ impl Freedom {
                 Err(held) => return begun(Box::new(held), BytesMut::new(), flow, first).await,
             };
         }
-        let dialed = match self.through.address(flow) {
-            None => tcp::dial(&addresses, &self.socket, LIMIT).await,
-            bind => {
-                let socket = SocketOptions { bind, ..self.socket.clone() };
-                Box::pin(tcp::dial(&addresses, &socket, LIMIT)).await
-            }
-        };
+        let dialed = tcp::dial_from(local(self.through, flow), &addresses, &self.socket, LIMIT).await;
         let mut stream = dialed.map_err(|error| blamed(Stage::Dial, error))?;
         let Some(fragment) = &self.fragment else {
-            self.open(&mut stream, flow, first).await.map_err(|error| blamed(Stage::Handshake, error))?;
+            self.open(&mut stream, &addresses, flow, first).await.map_err(|error| blamed(Stage::Handshake, error))?;
             return Ok(Box::new(stream));
         };
         // The header stays whole, and is none of the writes that are counted.
-        self.open(&mut stream, flow, b"").await.map_err(|error| blamed(Stage::Handshake, error))?;
+        self.open(&mut stream, &addresses, flow, b"").await.map_err(|error| blamed(Stage::Handshake, error))?;
         let stream = Fragmented::new(stream, fragment.clone());
         begun(Box::new(stream), BytesMut::new(), flow, first).await.map_err(|error| blamed(error.stage, error.source))
     }
 
     /// Header and first bytes leave together.
-    async fn open(&self, stream: &mut TcpStream, flow: &Flow, first: &[u8]) -> io::Result<()> {
+    async fn open(
+        &self,
+        stream: &mut TcpStream,
+        addresses: &[SocketAddr],
+        flow: &Flow,
+        first: &[u8],
+    ) -> io::Result<()> {
         if !first.is_empty() {
             flow.meter.give();
         }
         let Some(form) = self.header else { return stream.write_all(first).await };
-        let header = haproxy::header(form, flow.source, stream.peer_addr()?);
+        // With TCP Fast Open there is no peer yet, but then the first address is the one that was dialed.
+        let server = stream.peer_addr().or_else(|error| addresses.first().copied().ok_or(error))?;
+        let header = haproxy::header(form, flow.source, server);
         stream.write_all(&[&header[..], first].concat()).await
     }
 
@@ -124,9 +111,7 @@ impl Freedom {
         if let Some(outbound) = self.behind {
             return Box::pin(self.associate_behind(cx, outbound, flow)).await;
         }
-        let bind = self.through.address(flow).or(self.socket.bind);
-        let socket = SocketOptions { bind, ..self.socket.clone() };
-        let direct = Direct::new(socket);
+        let direct = Direct::new(self.socket.bound_to(local(self.through, flow)));
         if self.rules.let_all(flow) && self.noises.is_empty() {
             return Ok(self.redirected(Named::new(direct, Arc::clone(cx), self.lookup)));
         }
@@ -146,33 +131,6 @@ impl Redirect {
     fn apply(&self, target: &Target) -> Target {
         let host = self.host.as_ref().unwrap_or(&target.host).clone();
         Target::new(host, self.port.unwrap_or(target.port))
-    }
-}
-
-impl SendThrough {
-    /// The local address for a flow; clients on Unix sockets have none to lend.
-    fn address(self, flow: &Flow) -> Option<IpAddr> {
-        let ip = match self {
-            Self::Any => return None,
-            Self::Ip(ip) => ip,
-            Self::Net(net) => random_of(net),
-            Self::Origin => flow.local.ip(),
-            Self::Source => flow.source.ip(),
-        };
-        Some(ip.to_canonical()).filter(|ip| !ip.is_unspecified())
-    }
-}
-
-fn random_of(net: IpNet) -> IpAddr {
-    match net {
-        IpNet::V4(net) => {
-            let host = rand::random::<u32>() & u32::from(net.hostmask());
-            Ipv4Addr::from(u32::from(net.network()) | host).into()
-        }
-        IpNet::V6(net) => {
-            let host = rand::random::<u128>() & u128::from(net.hostmask());
-            Ipv6Addr::from(u128::from(net.network()) | host).into()
-        }
     }
 }
 

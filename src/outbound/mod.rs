@@ -11,6 +11,7 @@ mod freedom;
 mod http;
 mod kind;
 mod lanes;
+mod local;
 mod lookup;
 mod loopback;
 mod mux;
@@ -33,7 +34,7 @@ mod way;
 mod testing;
 
 pub use blackhole::{Answer, Blackhole};
-pub use freedom::{Freedom, Redirect, SendThrough};
+pub use freedom::{Freedom, Redirect};
 pub use http::Http;
 pub use kind::Outbound;
 pub use lookup::{Lookup, Source};

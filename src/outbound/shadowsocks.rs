@@ -70,7 +70,7 @@ impl Shadowsocks {
         server: &ShadowsocksServer,
     ) -> Result<Datagrams, DialError> {
         let codec = server.key.codec().map_err(unfit)?;
-        let to = self.way.endpoint(cx, &server.address).await?;
+        let to = self.way.endpoint(cx, flow, &server.address).await?;
         Ok(Datagrams::new(self.way.datagrams(cx, flow, &to).await?, to, codec))
     }
 }

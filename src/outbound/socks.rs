@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 
 use super::rotation::{Rotation, no_server, pass_over};
-use super::way::{Way, begun, first};
+use super::way::{Way, begun};
 use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Half, Packets, Services, Stage};
 use crate::net::{Bounds, DriveError, Families, drive, poll_end};
@@ -95,7 +95,7 @@ impl Socks {
         let granted = self.ask(cx, flow, server, Command::Associate, &nobody).await?;
         // Asked before waiting: a stream may move between threads, but not be looked at by two.
         let peer = granted.io.raw(Half::Read).and_then(|socket| socket.peer_addr().ok());
-        let relay = self.relay(cx, server, granted.bound, peer.map(|at| at.ip())).await?;
+        let relay = self.relay(cx, flow, server, granted.bound, peer.map(|at| at.ip())).await?;
         let way = self.way.datagrams(cx, flow, &relay).await?;
         Ok(Relayed { way, control: granted.io, relay, out: Vec::new() })
     }
@@ -144,6 +144,7 @@ impl Socks {
     async fn relay(
         &self,
         cx: &dyn Services,
+        flow: &Flow,
         server: &Server,
         bound: Option<Target>,
         peer: Option<IpAddr>,
@@ -157,7 +158,7 @@ impl Socks {
         };
         match host {
             Host::Ip(_) => Ok(Target::new(host, bound.port)),
-            Host::Domain(name) => first(cx, self.way.dialer(), &name, bound.port).await,
+            Host::Domain(name) => self.way.first(cx, flow, &name, bound.port).await,
         }
     }
 }

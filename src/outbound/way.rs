@@ -1,14 +1,17 @@
 //! The way to a proxy server: dialed by ourselves, or through another outbound.
 
 use std::io;
+use std::net::SocketAddr;
 
 use bytes::BytesMut;
 use tokio::io::AsyncWriteExt;
 
+use super::local::local;
 use super::loopback::{MAX_HOPS, Ring};
 use super::rotation::{Rotation, no_server, pass_over};
 use crate::addr::{DomainName, Network, OutboundId, Target};
 use crate::flow::{Blame, BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
+use crate::model::outbound::SendThrough;
 use crate::net::boxed;
 use crate::net::udp::Direct;
 use crate::transport::{Dialer, Lines};
@@ -20,11 +23,13 @@ pub struct Way {
     through: Option<OutboundId>,
     /// The same for the server that what comes down is asked of, where that is another.
     down: Option<OutboundId>,
+    /// The local address where we dial ourselves.
+    from: SendThrough,
 }
 
 impl From<Dialer> for Way {
     fn from(dialer: Dialer) -> Self {
-        Self { dialer, through: None, down: None }
+        Self { dialer, through: None, down: None, from: SendThrough::Any }
     }
 }
 
@@ -32,7 +37,13 @@ impl Way {
     /// By another outbound; security and carrier are put around its stream.
     #[must_use]
     pub fn through(dialer: Dialer, outbound: OutboundId) -> Self {
-        Self { dialer, through: Some(outbound), down: Some(outbound) }
+        Self { through: Some(outbound), down: Some(outbound), ..dialer.into() }
+    }
+
+    /// By ourselves from this local address. A connection that flows share leaves from that of the flow that opens it.
+    #[must_use]
+    pub fn from_local(dialer: Dialer, from: SendThrough) -> Self {
+        Self { from, ..dialer.into() }
     }
 
     /// The same, but what comes down is dialed by ourselves, where it has a server of its own.
@@ -41,29 +52,60 @@ impl Way {
         Self { down: None, ..self }
     }
 
-    /// The dialer.
-    pub(super) fn dialer(&self) -> &Dialer {
-        &self.dialer
-    }
-
     /// A ready stream to a server, for this flow.
     pub(super) async fn open(&self, cx: &dyn Services, flow: &Flow, server: &Target) -> Result<BoxStream, DialError> {
-        let Some(outbound) = self.through else { return self.dialer.connect(cx, server, Blame::Server).await };
-        let bare = Through { cx, outbound, hop: hop(flow, Network::Tcp, server)? };
+        let Some(outbound) = self.through else {
+            return self.dialer.connect(cx, local(self.from, flow), server, Blame::Server).await;
+        };
+        // Boxed, because the direct way should not carry its size along.
+        Box::pin(self.open_through(cx, outbound, flow, server)).await
+    }
+
+    async fn open_through(
+        &self,
+        cx: &dyn Services,
+        outbound: OutboundId,
+        flow: &Flow,
+        server: &Target,
+    ) -> Result<BoxStream, DialError> {
+        let to = told(cx, &self.dialer, server).await?;
+        let bare = Through { cx, outbound, hop: hop(flow, Network::Tcp, &to)? };
         let down: Option<Box<dyn Lines>> = match (self.dialer.download(), self.down) {
             (None, _) => None,
-            (Some((dialer, server)), None) => Some(Box::new(dialer.own(cx, server, Blame::Server))),
-            (Some((_, server)), Some(outbound)) => {
-                Some(Box::new(Through { cx, outbound, hop: hop(flow, Network::Tcp, server)? }))
+            (Some((dialer, server)), None) => Some(Box::new(dialer.own(cx, None, server, Blame::Server))),
+            (Some((dialer, server)), Some(outbound)) => {
+                let to = told(cx, dialer, server).await?;
+                Some(Box::new(Through { cx, outbound, hop: hop(flow, Network::Tcp, &to)? }))
             }
         };
         self.dialer.over(&bare, down.as_deref(), server, Blame::Server).await
     }
 
-    /// Where the datagrams of a server go: to its first address. Another outbound finds that itself.
-    pub(super) async fn endpoint(&self, cx: &dyn Services, server: &Target) -> Result<Target, DialError> {
-        let Some(name) = server.host.domain().filter(|_| self.through.is_none()) else { return Ok(server.clone()) };
-        first(cx, &self.dialer, name, server.port).await
+    /// Where the datagrams of a server go: to its first address. Another outbound finds that itself, unless the
+    /// configuration has names resolved here.
+    pub(super) async fn endpoint(&self, cx: &dyn Services, flow: &Flow, server: &Target) -> Result<Target, DialError> {
+        if self.through.is_some() {
+            return told(cx, &self.dialer, server).await;
+        }
+        match server.host.domain() {
+            Some(name) => self.first(cx, flow, name, server.port).await,
+            None => Ok(server.clone()),
+        }
+    }
+
+    /// The first address of a server's name, of the families that the settings ask for and a local address allows.
+    pub(super) async fn first(
+        &self,
+        cx: &dyn Services,
+        flow: &Flow,
+        name: &DomainName,
+        port: u16,
+    ) -> Result<Target, DialError> {
+        let found = cx.resolve(name).await.map_err(behind)?;
+        let from = if self.through.is_none() { local(self.from, flow) } else { None };
+        let usable = |at: &SocketAddr| from.is_none_or(|ip| ip.is_ipv4() == at.is_ipv4());
+        let first = self.dialer.pick(&found, port).into_iter().find(usable);
+        first.map(Target::from).ok_or_else(|| DialError::server(Stage::Resolve, io::ErrorKind::AddrNotAvailable))
     }
 
     /// A ready stream to the first of several servers that can be reached.
@@ -86,22 +128,26 @@ impl Way {
 
     /// An association by which the datagrams of a server go.
     pub(super) async fn datagrams(&self, cx: &dyn Services, flow: &Flow, to: &Target) -> Result<BoxPackets, DialError> {
-        let Some(outbound) = self.through else { return Ok(Box::new(Direct::new(self.dialer.socket().clone()))) };
+        let Some(outbound) = self.through else {
+            return Ok(Box::new(Direct::new(self.dialer.socket().bound_to(local(self.from, flow)))));
+        };
         cx.associate(Via::Outbound(outbound), &hop(flow, Network::Udp, to)?).await.map_err(behind)
     }
 }
 
-/// The first address of a server's name, of the family that the settings ask for.
-pub(super) async fn first(
-    cx: &dyn Services,
-    dialer: &Dialer,
-    name: &DomainName,
-    port: u16,
-) -> Result<Target, DialError> {
-    let found = cx.resolve(name).await.map_err(behind)?;
-    let found = dialer.families().pick(&found, port);
-    let first = found.first().ok_or_else(|| DialError::server(Stage::Resolve, io::ErrorKind::AddrNotAvailable))?;
-    Ok((*first).into())
+/// The server as another outbound is told of it: by address where the configuration has names resolved here.
+async fn told(cx: &dyn Services, dialer: &Dialer, server: &Target) -> Result<Target, DialError> {
+    let Some(name) = server.host.domain().filter(|_| dialer.resolves()) else { return Ok(server.clone()) };
+    let none = || DialError::server(Stage::Resolve, io::ErrorKind::AddrNotAvailable);
+    let found = cx.resolve(name).await.map_err(behind).and_then(|found| {
+        // A name without the family that is asked for stays a name.
+        dialer.families().pick(&found, server.port).first().copied().ok_or_else(none)
+    });
+    match found {
+        Ok(address) => Ok(address.into()),
+        Err(error) if dialer.forces() => Err(error),
+        Err(_) => Ok(server.clone()),
+    }
 }
 
 /// Connections through another outbound.
@@ -158,11 +204,77 @@ pub(super) async fn begun(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::net::IpAddr;
+    use std::time::Duration;
+
+    use tokio::net::{TcpListener, UdpSocket};
+
     use super::*;
     use crate::addr::Host;
+    use crate::flow::send;
+    use crate::model::fields::DomainStrategy;
+    use crate::model::sockopt::SockOpt;
     use crate::model::stream::{Carrier, Download, Stream};
     use crate::outbound::testing::{House, flow};
     use crate::tls::{Crypto, Inner};
+
+    /// Where a server of ours sees flows come from that leave by this way, by TCP and by UDP.
+    async fn seen(through: SendThrough, flow: &Flow) -> [IpAddr; 2] {
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let way = Way::from_local(Dialer::raw(Default::default(), Default::default()), through);
+        let house = House::knowing("a.example", &["::1", "127.0.0.1"]);
+        let asked = async {
+            let server = format!("a.example:{}", tcp.local_addr().unwrap().port()).parse().unwrap();
+            let _io = way.open(&house, flow, &server).await.unwrap();
+            let from = tcp.accept().await.unwrap().1.ip();
+            let server = format!("a.example:{}", udp.local_addr().unwrap().port()).parse().unwrap();
+            let to = way.endpoint(&house, flow, &server).await.unwrap();
+            let mut packets = way.datagrams(&house, flow, &to).await.unwrap();
+            send(&mut packets, b"x", &to).await.unwrap();
+            [from, udp.recv_from(&mut [0; 4]).await.unwrap().1.ip()]
+        };
+        tokio::time::timeout(Duration::from_secs(5), asked).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_local_address_is_that_of_each_flow() {
+        let mut flow = flow("b.example:443");
+        (flow.local, flow.source) = (([127, 5, 0, 1], 1080).into(), ([127, 6, 0, 1], 5000).into());
+        for (through, first) in [
+            (SendThrough::Ip([127, 4, 0, 1].into()), [127, 4]),
+            (SendThrough::Origin, [127, 5]),
+            (SendThrough::Source, [127, 6]),
+            (SendThrough::Net("127.7.0.0/16".parse().unwrap()), [127, 7]),
+        ] {
+            for ip in seen(through, &flow).await {
+                let IpAddr::V4(ip) = ip else { panic!("{ip}") };
+                assert_eq!(ip.octets()[..2], first, "{through:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn another_outbound_is_told_of_names_as_the_strategy_says() {
+        use DomainStrategy::{AsIs, ForceIpv4, UseIp, UseIpv4};
+        let cases = [
+            (AsIs, "a.example", Some("a.example:9")),
+            (UseIp, "a.example", Some("[2001:db8::1]:9")),
+            (UseIpv4, "a.example", Some("a.example:9")),
+            (UseIp, "b.example", Some("b.example:9")),
+            (ForceIpv4, "a.example", None),
+        ];
+        for (domain_strategy, name, told) in cases {
+            let sockopt = SockOpt { domain_strategy, ..SockOpt::default() };
+            let stream = Stream { sockopt, ..Stream::default() };
+            let dialer = Dialer::new(&stream, Inner::Opaque, &Crypto::default()).unwrap();
+            let (way, house) = (Way::through(dialer, OutboundId(3)), House::knowing("a.example", &["2001:db8::1"]));
+            let server = format!("{name}:9").parse().unwrap();
+            assert!(way.open(&house, &flow("c.example:443"), &server).await.is_err());
+            let dialed = house.dialed().first().map(|hop| hop.destination().to_string());
+            assert_eq!(dialed.as_deref(), told, "{domain_strategy:?} {name}");
+        }
+    }
 
     #[tokio::test]
     async fn another_outbound_is_asked_for_the_server() {
@@ -182,7 +294,7 @@ mod tests {
     /// Counts what is dialed through the outbound, and connections that come without it.
     #[tokio::test]
     async fn what_comes_down_goes_along_or_directly() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let download = listener.local_addr().unwrap();
         let xhttp = || Stream { carrier: Carrier::Xhttp(Default::default()), ..Stream::default() };
         let beside = Download { address: Host::Ip(download.ip()), port: download.port(), stream: xhttp() };

@@ -1,7 +1,7 @@
 //! The way to a server: resolve, dial, secure, carry.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use super::xhttp;
 use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxFuture, BoxStream, DialError, Services, Stage};
 use crate::model::carrier::RawKind;
+use crate::model::fields::DomainStrategy;
 use crate::model::reality::Reality;
 use crate::model::sockopt::SockOpt;
 use crate::model::stream as model;
@@ -29,6 +30,9 @@ use crate::tls;
 #[derive(Debug, Clone)]
 pub struct Dialer {
     socket: SocketOptions,
+    /// How a server's name becomes addresses.
+    strategy: DomainStrategy,
+    /// Which of them are dialed.
     families: Families,
     security: Security,
     carrier: Carrier,
@@ -99,25 +103,15 @@ impl Dialer {
             Some(download) => Some(Arc::new(Download::new(download, &stream.sockopt, crypto)?)),
             None => None,
         };
-        let socket = SocketOptions::from(&stream.sockopt);
-        Ok(Self { socket, families: settings::families(&stream.sockopt), security, carrier, download })
-    }
-
-    /// The same from this local address.
-    #[must_use]
-    pub fn with_bind(mut self, from: Option<IpAddr>) -> Self {
-        self.socket.bind = from;
-        if let Some(Download { server, dialer }) = self.download.as_deref() {
-            let (server, dialer) = (server.clone(), dialer.clone().with_bind(from));
-            self.download = Some(Arc::new(Download { server, dialer }));
-        }
-        self
+        let (socket, families) = (SocketOptions::from(&stream.sockopt), Families::from(&stream.sockopt));
+        Ok(Self { socket, strategy: stream.sockopt.domain_strategy, families, security, carrier, download })
     }
 
     /// Bare TCP.
     #[must_use]
     pub fn raw(socket: SocketOptions, families: Families) -> Self {
-        Self { socket, families, security: Security::None, carrier: Carrier::Raw, download: None }
+        let strategy = DomainStrategy::AsIs;
+        Self { socket, strategy, families, security: Security::None, carrier: Carrier::Raw, download: None }
     }
 
     /// The same with TLS around it.
@@ -132,10 +126,30 @@ impl Dialer {
         &self.socket
     }
 
-    /// Which addresses of a name are used, for the UDP that goes beside.
+    /// Whether names are resolved here even where another outbound dials (`domainStrategy`).
+    #[must_use]
+    pub fn resolves(&self) -> bool {
+        self.strategy.families().is_some()
+    }
+
+    /// Whether a name that cannot be resolved as the configuration asks may not be dialed otherwise.
+    #[must_use]
+    pub fn forces(&self) -> bool {
+        self.strategy.forces()
+    }
+
+    /// Which families of addresses are asked for.
     #[must_use]
     pub fn families(&self) -> Families {
         self.families
+    }
+
+    /// Which addresses of a name are used, best first. One without the family that is asked for is dialed all the same,
+    /// unless the configuration forces it.
+    #[must_use]
+    pub fn pick(&self, found: &[IpAddr], port: u16) -> Vec<SocketAddr> {
+        let picked = self.families.pick(found, port);
+        if picked.is_empty() && !self.strategy.forces() { Families::Any.pick(found, port) } else { picked }
     }
 
     /// Whether a stream from here is the socket itself.
@@ -150,24 +164,36 @@ impl Dialer {
         self.download.as_deref().map(|download| (&download.dialer, &download.server))
     }
 
-    /// Bare connections to `to` that this dialer opens itself.
-    pub fn own<'a>(&'a self, cx: &'a dyn Services, to: &'a Target, blame: Blame) -> impl Lines + use<'a> {
-        Own { dialer: self, cx, to, blame }
+    /// Bare connections to `to` that this dialer opens itself, from a local address if one is given.
+    pub fn own<'a>(
+        &'a self,
+        cx: &'a dyn Services,
+        from: Option<IpAddr>,
+        to: &'a Target,
+        blame: Blame,
+    ) -> impl Lines + use<'a> {
+        Own { dialer: self, cx, from, to, blame }
     }
 
-    /// A ready stream to `to`. `blame` says whose fault a failure is that is not ours: the server's, or for a direct
-    /// outbound the target's.
+    /// A ready stream to `to`, from a local address if one is given. `blame` says whose fault a failure is that is not
+    /// ours: the server's, or for a direct outbound the target's.
     ///
     /// # Errors
     /// [`DialError`] at its stage.
-    pub async fn connect(&self, cx: &dyn Services, to: &Target, blame: Blame) -> Result<BoxStream, DialError> {
+    pub async fn connect(
+        &self,
+        cx: &dyn Services,
+        from: Option<IpAddr>,
+        to: &Target,
+        blame: Blame,
+    ) -> Result<BoxStream, DialError> {
         if self.is_raw() {
-            return Ok(Box::new(self.dial(cx, to, blame).await?));
+            return Ok(Box::new(self.dial(cx, from, to, blame).await?));
         }
         // Boxed, because a handshake is large and the plain way should not carry its size along.
-        let down = self.download().map(|(dialer, server)| dialer.own(cx, server, blame));
+        let down = self.download().map(|(dialer, server)| dialer.own(cx, from, server, blame));
         let down = down.as_ref().map(|down| down as &dyn Lines);
-        Box::pin(self.carry(&self.own(cx, to, blame), down, to, blame)).await
+        Box::pin(self.carry(&self.own(cx, from, to, blame), down, to, blame)).await
     }
 
     /// A ready stream to `to` over connections that come another way, such as through another outbound. `down` are those to
@@ -229,18 +255,24 @@ impl Dialer {
         Ok(Box::new(stream.map_err(|error| DialError::new(Stage::Secure, blame, error))?))
     }
 
-    async fn dial(&self, cx: &dyn Services, to: &Target, blame: Blame) -> Result<TcpStream, DialError> {
+    async fn dial(
+        &self,
+        cx: &dyn Services,
+        from: Option<IpAddr>,
+        to: &Target,
+        blame: Blame,
+    ) -> Result<TcpStream, DialError> {
         let dialed = match &to.host {
-            Host::Ip(ip) => tcp::dial(&[(*ip, to.port).into()], &self.socket, LIMIT).await,
+            Host::Ip(ip) => tcp::dial_from(from, &[(*ip, to.port).into()], &self.socket, LIMIT).await,
             Host::Domain(name) => {
                 // A resolver lays a failure at the door of the name's owner, which here is whoever `blame` names.
                 let found = cx.resolve(name).await.map_err(|error| error.instead_of_target(blame))?;
-                let addresses = self.families.pick(&found, to.port);
+                let addresses = self.pick(&found, to.port);
                 if addresses.is_empty() {
                     // The name has none of the family that the configuration asks for.
                     return Err(DialError::new(Stage::Resolve, blame, io::ErrorKind::AddrNotAvailable));
                 }
-                tcp::dial(&addresses, &self.socket, LIMIT).await
+                tcp::dial_from(from, &addresses, &self.socket, LIMIT).await
             }
         };
         dialed.map_err(|error| {
@@ -271,6 +303,7 @@ impl Download {
 struct Own<'a> {
     dialer: &'a Dialer,
     cx: &'a dyn Services,
+    from: Option<IpAddr>,
     to: &'a Target,
     blame: Blame,
 }
@@ -278,7 +311,7 @@ struct Own<'a> {
 impl Lines for Own<'_> {
     fn line(&self) -> BoxFuture<'_, Result<BoxStream, DialError>> {
         Box::pin(async {
-            let socket = self.dialer.dial(self.cx, self.to, self.blame).await?;
+            let socket = self.dialer.dial(self.cx, self.from, self.to, self.blame).await?;
             Ok(Box::new(socket) as BoxStream)
         })
     }

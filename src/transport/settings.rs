@@ -1,9 +1,7 @@
 //! What both ends read of the model's stream record.
 
 use super::error::TransportError;
-use crate::model::sockopt::SockOpt;
 use crate::model::stream::{Carrier, Security, Stream};
-use crate::net::Families;
 use crate::tls::Inner;
 
 /// Refuses by name what nobody can do yet.
@@ -48,19 +46,10 @@ pub(super) fn inner(stream: &Stream, inner: Inner) -> Inner {
     }
 }
 
-/// Which addresses of a server's name are dialed.
-pub(super) fn families(sockopt: &SockOpt) -> Families {
-    match Families::from(sockopt.domain_strategy) {
-        Families::Any if sockopt.happy_eyeballs.as_ref().is_some_and(|eyes| eyes.prioritize_ipv6) => Families::V6First,
-        families => families,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::carrier::{Kcp, WebSocket};
-    use crate::model::sockopt::HappyEyeballs;
 
     #[test]
     fn other_carriers_are_refused_by_name() {
@@ -71,12 +60,5 @@ mod tests {
         assert_eq!(told(Carrier::default()), None);
         assert_eq!(told(Carrier::Ws(WebSocket::default())), None);
         assert_eq!(told(Carrier::Kcp(Kcp::default())).as_deref(), Some("network kcp is not built yet"));
-    }
-
-    #[test]
-    fn happy_eyeballs_may_prefer_ipv6() {
-        let eyes = HappyEyeballs { prioritize_ipv6: true, ..HappyEyeballs::default() };
-        assert_eq!(families(&SockOpt { happy_eyeballs: Some(eyes), ..SockOpt::default() }), Families::V6First);
-        assert_eq!(families(&SockOpt::default()), Families::Any);
     }
 }

@@ -27,6 +27,7 @@ mod retry;
 mod routing;
 mod service;
 mod sniffing;
+mod sockets;
 mod strategies;
 mod support;
 mod survival;

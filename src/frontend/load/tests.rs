@@ -74,6 +74,22 @@ fn case_004_unknown_and_misplaced_keys_are_named_once_and_notes_are_not() {
 }
 
 #[test]
+fn what_has_no_tag_is_named_once() {
+    let body = r#"{"outbounds": [
+        {"protocol": "freedom", "streamSettings": {"sockopt": {"addressPortStrategy": "srvPortOnly"}}},
+        {"tag": "a", "protocol": "freedom", "streamSettings": {"sockopt": {"addressPortStrategy": "srvPortOnly"}}}]}"#;
+    let loaded = json(body);
+    let mut problems = vec![];
+    crate::model::built::report(loaded.draft.as_ref().unwrap(), &mut problems);
+    let report = render(&loaded.sources, &problems, Colour::Plain);
+    for want in
+        ["warning: outbounds[0]: addressPortStrategy is", "warning: outbounds[1]: outbound a: addressPortStrategy is"]
+    {
+        assert!(report.contains(want), "{report}");
+    }
+}
+
+#[test]
 fn case_007_ports_in_every_form_and_from_the_environment() {
     let inbound = |port: &str| format!(r#"{{"inbounds": [{{"protocol": "socks", "port": {port}}}]}}"#);
     for (port, first) in [("5", 5), ("\"5\"", 5), ("\"5-7\"", 5), ("\"5, 7\"", 5), ("\"env:CASE_PORT\"", 30140)] {

@@ -2,7 +2,7 @@
 
 use crate::addr::Tag;
 use crate::model::carrier::{UplinkPlacement, Xhttp};
-use crate::model::sockopt::{AddressPort, FastOpen, SockOpt};
+use crate::model::sockopt::{AddressPort, SockOpt};
 use crate::model::stream::{Carrier, Security, Stream};
 use crate::model::tls::{CertUsage, Tls};
 use crate::shape::{Dialect, Kind};
@@ -35,7 +35,6 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     if !stream.mask.tcp.is_empty() || !stream.mask.udp.is_empty() {
         parts.push(refuse("finalmask"));
     }
-    parts.extend(socket_parts(&stream.sockopt));
     parts
 }
 
@@ -44,7 +43,7 @@ pub(super) fn download_parts(stream: &Stream, by: Option<&Tag>) -> Vec<Part> {
     let Some(download) = &stream.download else { return vec![] };
     let sockopt = download.sockopt(&stream.sockopt);
     let inner = Stream { sockopt: sockopt.clone(), download: None, ..download.stream.clone() };
-    let mut parts = parts(&inner);
+    let mut parts = [parts(&inner), dialing_parts(sockopt)].concat();
     if !matches!(inner.carrier, Carrier::Xhttp(_)) {
         parts.push(refuse("a network other than xhttp"));
     }
@@ -89,30 +88,26 @@ fn tls_parts(tls: &Tls) -> Vec<Part> {
     parts
 }
 
-pub(super) fn socket_parts(sockopt: &SockOpt) -> Vec<Part> {
-    let mut parts = vec![];
+/// The options of sockets that cannot be set on one that dials.
+pub(super) fn dialing_parts(sockopt: &SockOpt) -> Vec<Part> {
+    let mut parts = socket_parts(sockopt);
     if sockopt.address_port_strategy != AddressPort::None {
         parts.push(refuse("addressPortStrategy"));
     }
-    if sockopt.tcp_fast_open != FastOpen::Unset {
-        parts.push(skip("tcpFastOpen"));
-    }
-    if sockopt.tcp_window_clamp != 0 {
-        parts.push(skip("tcpWindowClamp"));
-    }
-    if !sockopt.custom.is_empty() {
-        parts.push(skip("customSockopt"));
-    }
-    if sockopt.happy_eyeballs.as_ref().is_some_and(|eyes| eyes.interleave != 1 || eyes.max_concurrent_try != 4) {
-        parts.push(skip("interleave and maxConcurrentTry of happyEyeballs"));
-    }
     parts
+}
+
+/// The same of any socket.
+pub(super) fn socket_parts(sockopt: &SockOpt) -> Vec<Part> {
+    let unread = sockopt.custom.iter().filter(|option| option.numbers().is_none());
+    unread.map(|option| skip(format!("customSockopt {} (its level, opt or value is no number)", option.opt))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::addr::Host;
+    use crate::model::sockopt::CustomSockopt;
     use crate::model::stream::Download;
     use crate::shape::TextList;
 
@@ -124,6 +119,16 @@ mod tests {
         let download = Some(Box::new(Download { address, port: 443, stream }));
         let parts = download_parts(&Stream { download, ..Stream::default() }, Some(&Tag::from("front")));
         parts.into_iter().map(|(_, what)| what).collect()
+    }
+
+    #[test]
+    fn an_option_without_numbers_is_told() {
+        let option =
+            |opt: &str| CustomSockopt { opt: opt.to_owned(), value: "1".to_owned(), ..CustomSockopt::default() };
+        let sockopt = SockOpt { custom: vec![option("7"), option("SO_SNDBUF")], ..SockOpt::default() };
+        let said = socket_parts(&sockopt).into_iter().map(|(kind, what)| (kind == Kind::Skipped, what));
+        let told = "customSockopt SO_SNDBUF (its level, opt or value is no number)";
+        assert_eq!(said.collect::<Vec<_>>(), [(true, told.to_owned())]);
     }
 
     #[test]

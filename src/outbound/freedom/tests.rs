@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use std::net::IpAddr;
+
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, UdpSocket};
 

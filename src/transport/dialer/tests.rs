@@ -55,7 +55,7 @@ async fn meet(dialer: &Dialer, acceptor: &Acceptor) -> Result<(BoxStream, BoxStr
         }
     };
     let house = house();
-    let (near, far) = tokio::join!(dialer.connect(&house, &to, Blame::Server), accepting);
+    let (near, far) = tokio::join!(dialer.connect(&house, None, &to, Blame::Server), accepting);
     Ok((near?, far.unwrap()))
 }
 
@@ -99,7 +99,9 @@ async fn failures_say_stage_and_blame() {
     dead.bind(([127, 0, 0, 1], 0).into()).unwrap();
     let port = dead.local_addr().unwrap().port();
     let fails = async |dialer: &Dialer, name: &str| {
-        let Err(error) = dialer.connect(&house(), &at(name, port), Blame::Server).await else { panic!("connected") };
+        let Err(error) = dialer.connect(&house(), None, &at(name, port), Blame::Server).await else {
+            panic!("connected")
+        };
         (error.stage, error.blame)
     };
     assert_eq!(fails(&dialer, "127.0.0.1").await, (Stage::Dial, Blame::Server));
@@ -113,6 +115,6 @@ async fn failures_say_stage_and_blame() {
 fn a_raw_dial_is_a_small_future() {
     let dialer = Dialer::raw(SocketOptions::default(), Families::Any);
     let (house, to) = (house(), at("a.example", 1));
-    let size = size_of_val(&dialer.connect(&house, &to, Blame::Server));
+    let size = size_of_val(&dialer.connect(&house, None, &to, Blame::Server));
     assert!(size <= 1600, "{size} bytes");
 }

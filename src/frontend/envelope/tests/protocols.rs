@@ -247,6 +247,31 @@ fn unused_tables_are_built_and_reported() {
 }
 
 #[test]
+fn what_means_nothing_behind_another_outbound_is_told() {
+    let told = |rest: Json| {
+        let mut json = json!({ "protocol": "vless", "settings":
+            { "address": "10.0.0.1", "port": 1, "id": ID, "encryption": "none" } });
+        json.as_object_mut().unwrap().extend(rest.as_object().cloned().unwrap());
+        said(&read(Dialect::Json, &tree(&json), outbound::read).1)
+    };
+    let via = |transport_layer: bool| json!({ "tag": "t", "transportLayer": transport_layer });
+    let (ws, tls) = (json!({ "network": "ws" }), json!({ "security": "tls" }));
+    let dropped = told(json!({ "proxySettings": via(false), "streamSettings": ws }));
+    assert!(dropped.contains("keeps TLS alone: the network of streamSettings has no effect"), "{dropped}");
+    assert_eq!(told(json!({ "proxySettings": via(true), "streamSettings": ws })), "");
+    assert_eq!(told(json!({ "proxySettings": via(false), "streamSettings": tls })), "");
+    let reality = json!({ "security": "reality", "realitySettings":
+        { "publicKey": KEY, "serverName": "a.example", "fingerprint": "chrome" } });
+    let kept = told(json!({ "proxySettings": via(false), "streamSettings": reality }));
+    assert!(kept.contains("it is kept here"), "{kept}");
+    let from = told(json!({ "sendThrough": "origin", "streamSettings": { "sockopt": { "dialerProxy": "t" } } }));
+    assert!(from.contains("sendThrough has no effect"), "{from}");
+    assert_eq!(told(json!({ "sendThrough": "origin" })), "");
+    let server = told(json!({ "streamSettings": { "sockopt": { "v6only": true, "mark": 1 } } }));
+    assert!(server.contains("no effect on an outbound: v6only"), "{server}");
+}
+
+#[test]
 fn the_seeds_toml_is_read() {
     let toml = json!({ "tag": "edge", "protocol": "vless", "server": "proxy1.example.com", "port": 443,
         "stream": { "network": "ws", "security": "tls", "ws": { "path": "/ws" } }, "settings": { "id": ID } });
