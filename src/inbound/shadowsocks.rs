@@ -22,14 +22,14 @@ use super::visit::{Accepted, Common, Fault, Visitor};
 use crate::addr::{Network, Target};
 use crate::flow::{BoxStream, Half};
 use crate::net::{Bounds, Client, DriveError, Framed, Session, boxed, clock, drive, look};
-use crate::proto::shadowsocks::v2022::{self, ResponseSealer, ServerKeys, first};
+use crate::proto::shadowsocks::v2022::{self, Passage, ResponseSealer, ServerKeys, first};
 use crate::proto::shadowsocks::{self as old, Salts, Sealer};
 use crate::proto::socks::read_address;
 use crate::wire::{Handshake, Step, WireError, whole};
 use datagrams::Datagrams;
 use replays::Replays;
 pub use users::ShadowsocksUsers;
-use users::{Old, Skewed, Table};
+use users::{Old, Skewed, Table, next};
 
 /// A Shadowsocks server.
 #[derive(Debug)]
@@ -83,7 +83,8 @@ impl Shadowsocks {
         let users = self.users.now();
         let begun = Datagrams::begin(&users, &self.replays, session);
         let (user, packets) = begun.inspect_err(|error| self.skewed.tell(common, error))?;
-        let flow = visitor.flow_of(common, Network::Udp, packets.target().clone(), users.member(user));
+        let mut flow = visitor.flow_of(common, Network::Udp, packets.target().clone(), users.member(user));
+        flow.remote &= !users.relays();
         Ok(Accepted::Packets(flow, Box::new(packets)))
     }
 
@@ -92,7 +93,8 @@ impl Shadowsocks {
         let users = self.users.now();
         let visit = Visit { server: self, common, visitor, until: Instant::now() + common.handshake };
         match &users.0 {
-            Table::New { keys, .. } => visit.new_generation(&users, keys, io).await,
+            Table::New { keys, servers, .. } if servers.is_empty() => visit.new_generation(&users, keys, io).await,
+            Table::New { keys, servers, .. } => visit.passage(&users, keys, servers, io).await,
             Table::Old(old) => visit.old_generation(&users, old, io).await,
             Table::Plain(member) => visit.plain(member, io).await,
         }
@@ -151,14 +153,7 @@ impl Visit<'_> {
         keys: &ServerKeys,
         mut io: BoxStream,
     ) -> Result<Accepted, Fault> {
-        let mut held = BytesMut::new();
-        look(&mut io, &mut held, Bounds { limit: self.common.handshake, cap: OPENING }).await?;
-        // Whoever could send byte after byte would learn how many are read before they are judged.
-        let short = first(keys).saturating_sub(held.len());
-        if short > 0 && io.raw(Half::Read).is_some() {
-            reset(&io);
-            return Err(WireError::Truncated { need: short }.into());
-        }
+        let mut held = self.front(keys, &mut io).await?;
         let mut server = v2022::Server::new(keys, clock::seconds(), |salt: &[u8]| self.server.fresh(salt));
         let accepted = match self.read(&mut io, &mut held, &mut server).await {
             Ok(accepted) => accepted,
@@ -174,6 +169,42 @@ impl Visit<'_> {
         let seal = ResponseSealer::new(keys, accepted.user, accepted.salt, salt, clock::seconds)?;
         let io = Box::new(Framed::new(io, held, seal, accepted.open));
         Ok(self.begun(users.member(accepted.user), accepted.target, io, accepted.early))
+    }
+
+    /// In the midst of a way: the salt and all behind the identity are for the next server.
+    async fn passage(
+        &self,
+        users: &ShadowsocksUsers,
+        keys: &ServerKeys,
+        servers: &[Target],
+        mut io: BoxStream,
+    ) -> Result<Accepted, Fault> {
+        let mut held = self.front(keys, &mut io).await?;
+        let read = self.read(&mut io, &mut held, &mut Passage::new(keys)).await;
+        let (user, mut early) = read.inspect_err(|fault| {
+            if let DriveError::Wire(_) = fault {
+                reset(&io);
+            }
+        })?;
+        early.extend_from_slice(&held);
+        let server = next(servers, user)?.clone();
+        let mut flow = self.visitor.flow_of(self.common, Network::Tcp, server, users.member(user));
+        // Whom the configuration names may be dialed wherever it is.
+        flow.remote = false;
+        Ok(Accepted::Stream(flow, boxed(io, BytesMut::from(&early[..]))))
+    }
+
+    /// What a client of 2022 says at once.
+    async fn front(&self, keys: &ServerKeys, io: &mut BoxStream) -> Result<BytesMut, Fault> {
+        let mut held = BytesMut::new();
+        look(io, &mut held, Bounds { limit: self.common.handshake, cap: OPENING }).await?;
+        // Whoever could send byte after byte would learn how many are read before they are judged.
+        let short = first(keys).saturating_sub(held.len());
+        if short > 0 && io.raw(Half::Read).is_some() {
+            reset(&*io);
+            return Err(WireError::Truncated { need: short }.into());
+        }
+        Ok(held)
     }
 
     async fn plain(&self, member: &Member, mut io: BoxStream) -> Result<Accepted, Fault> {

@@ -72,15 +72,10 @@ fn sentence(kind: Kind, what: &str, tag: &Tag, part: &str) -> String {
 fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
     let mut parts = vec![];
     match &inbound.kind {
-        InboundKind::Socks(_) | InboundKind::Http(_) => {}
+        InboundKind::Socks(_) | InboundKind::Http(_) | InboundKind::Shadowsocks(_) => {}
         InboundKind::Dokodemo(door) => {
             if door.network.udp && (door.follow_redirect || inbound.stream.sockopt.tproxy != Tproxy::Off) {
                 parts.push(refuse("redirected UDP"));
-            }
-        }
-        InboundKind::Shadowsocks(ss) => {
-            if ss.users().iter().any(|user| user.address.is_some()) {
-                parts.push(refuse("the relay form of Shadowsocks 2022 (clients with an address)"));
             }
         }
         InboundKind::Trojan(trojan) => parts.extend(vless::fallbacks(&trojan.fallbacks)),

@@ -20,6 +20,7 @@ mod peers;
 mod probing;
 mod promises;
 mod reality;
+mod relaying;
 mod reload;
 mod remembering;
 mod responder;

@@ -1,9 +1,10 @@
 //! Shadowsocks servers.
 
+use crate::addr::Target;
 use crate::engine::ciphers::cipher;
 use crate::inbound::{Member, Shadowsocks, ShadowsocksUsers};
 use crate::model::keys::base64;
-use crate::model::protocol::{SsIn, SsMethod};
+use crate::model::protocol::{SsIn, SsMethod, SsUser};
 use crate::proto::shadowsocks::v2022::ServerKeys;
 use crate::proto::shadowsocks::{Key, Method, seed_of};
 
@@ -50,7 +51,10 @@ fn new(written: &SsIn, method: SsMethod) -> Result<ShadowsocksUsers, String> {
     let keys = written.users().iter().map(|user| key(method, user.password.expose()));
     let keys = keys.collect::<Option<_>>().and_then(|keys| ServerKeys::shared(own, keys)).ok_or_else(unfit)?;
     let members = written.users().iter().map(|user| Member::new(&user.email, user.level.into()));
-    Ok(ShadowsocksUsers::new(keys, members.collect()))
+    let next = |user: &SsUser| user.address.clone().map(|host| Target { host, port: user.port.0 });
+    let servers: Vec<Target> = written.users().iter().filter_map(next).collect();
+    // The model lets a relay through only if each of its users has a server.
+    Ok(ShadowsocksUsers::relay(keys, members.collect(), servers))
 }
 
 fn key(method: Method, text: &str) -> Option<Key> {

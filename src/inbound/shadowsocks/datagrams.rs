@@ -7,11 +7,11 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 
 use super::replays::Replays;
-use super::users::{Old, ShadowsocksUsers, Table};
+use super::users::{Old, ShadowsocksUsers, Table, next};
 use crate::addr::Target;
 use crate::flow::Packets;
 use crate::net::{Session, clock};
-use crate::proto::shadowsocks::v2022::ServerSession;
+use crate::proto::shadowsocks::v2022::{Passing, ServerSession};
 use crate::proto::shadowsocks::{Codec, Key, open_datagram};
 use crate::wire::WireError;
 
@@ -29,6 +29,11 @@ pub(super) struct Datagrams {
 fn codec_of(users: &ShadowsocksUsers, replays: &Arc<Replays>, datagram: &[u8]) -> Result<(usize, Codec), WireError> {
     match &users.0 {
         Table::Plain(_) => Ok((0, Codec::Plain)),
+        Table::New { keys, servers, .. } if !servers.is_empty() => {
+            let passing = Passing::new(keys, datagram)?;
+            let (user, server) = (passing.user(), next(servers, passing.user())?.clone());
+            Ok((user, Codec::Relay(Box::new(passing), server)))
+        }
         Table::New { keys, .. } => {
             let session = ServerSession::new(keys, datagram, rand::random())?;
             Ok((session.user(), Codec::Server(Box::new(session))))

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::addr::Target;
 use crate::inbound::drain::Drain;
 use crate::inbound::users::Member;
 use crate::inbound::visit::Common;
@@ -21,6 +22,8 @@ pub(super) enum Table {
     New {
         keys: ServerKeys,
         members: Vec<Member>,
+        /// Where the bytes of each member go, by a server in the midst of a way; none by one at its end.
+        servers: Vec<Target>,
     },
 }
 
@@ -52,7 +55,18 @@ impl ShadowsocksUsers {
     /// Users with keys of 2022, in the order of the keys.
     #[must_use]
     pub fn new(keys: ServerKeys, members: Vec<Member>) -> Self {
-        Self(Table::New { keys, members })
+        Self(Table::New { keys, members, servers: Vec::new() })
+    }
+
+    /// The same, but what they say is for other servers, in the same order.
+    #[must_use]
+    pub fn relay(keys: ServerKeys, members: Vec<Member>, servers: Vec<Target>) -> Self {
+        Self(Table::New { keys, members, servers })
+    }
+
+    /// Whether what is said here is for other servers, which the configuration names.
+    pub(super) fn relays(&self) -> bool {
+        matches!(&self.0, Table::New { servers, .. } if !servers.is_empty())
     }
 
     /// The user with this number.
@@ -63,6 +77,11 @@ impl ShadowsocksUsers {
             Table::New { members, .. } | Table::Old(Old { members, .. }) => members.get(user).unwrap_or(NOBODY),
         }
     }
+}
+
+/// The server to which a user's bytes go.
+pub(super) fn next(servers: &[Target], user: usize) -> Result<&Target, WireError> {
+    servers.get(user).ok_or(WireError::Malformed { what: "user" })
 }
 
 /// Without the keys.

@@ -8,7 +8,7 @@ use rand::{Rng, RngExt};
 
 use super::datagram::{open_datagram, seal_datagram};
 use super::method::Key;
-use super::v2022::{ClientSession, ServerSession, padding};
+use super::v2022::{ClientSession, Passing, ServerSession, padding};
 use crate::addr::Target;
 use crate::proto::socks::{read_address, write_address};
 use crate::wire::{Reader, WireError};
@@ -23,6 +23,8 @@ pub enum Codec {
     Client(Box<ClientSession>),
     /// The server's side of one; datagrams are named before they come here.
     Server(Box<ServerSession>),
+    /// Of a server in the midst of a way: the next one is the peer, and its datagrams go back as they are.
+    Relay(Box<Passing>, Target),
 }
 
 /// Whether a salt was never seen before.
@@ -60,6 +62,7 @@ impl Codec {
                 session.seal(peer, payload, now, padding, rng.random(), out);
             }
             Self::Server(session) => session.seal(peer, payload, now, 0, rng.random(), out),
+            Self::Relay(..) => out.extend_from_slice(payload),
         }
         Ok(())
     }
@@ -82,6 +85,7 @@ impl Codec {
             }
             Self::Client(session) => session.open(datagram, now),
             Self::Server(session) => session.open(datagram, now),
+            Self::Relay(passing, server) => Ok((server.clone(), passing.pass(datagram)?..datagram.len())),
         }
     }
 }
@@ -94,6 +98,7 @@ impl fmt::Debug for Codec {
             Self::Old(..) => "Codec(old)",
             Self::Client(_) => "Codec(client)",
             Self::Server(_) => "Codec(server)",
+            Self::Relay(..) => "Codec(relay)",
         })
     }
 }

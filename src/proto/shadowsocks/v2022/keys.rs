@@ -11,7 +11,7 @@ use super::packet::Outer;
 use crate::wire::WireError;
 
 /// The front of a key's hash, by which a server knows its users.
-type Hash = [u8; BLOCK];
+pub(super) type Hash = [u8; BLOCK];
 
 /// The keys of a client: those of the servers on the way, the last its own.
 #[derive(Debug, Clone)]
