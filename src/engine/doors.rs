@@ -45,7 +45,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
         InboundKind::Shadowsocks(ss) => (Kind::Shadowsocks(shadowsocks::shadowsocks(ss)?), ss.network),
         InboundKind::Trojan(written) => (Kind::Trojan(trojan::trojan(written)?), Networks::TCP),
         InboundKind::Vless(written) => (Kind::Vless(vless::vless(written)?), Networks::TCP),
-        InboundKind::Vmess(written) => (Kind::Vmess(vmess::vmess(written)), Networks::TCP),
+        InboundKind::Vmess(kind) => (Kind::Vmess(vmess::vmess(kind, &written.stream)), Networks::TCP),
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
         other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
     };

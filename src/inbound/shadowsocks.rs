@@ -2,7 +2,8 @@
 //!
 //! Strangers are sent away as the reference servers do it: of the old generation as Xray does, which reads on for a while
 //! that its keys fix and closes; of that of 2022 as sing-box does, which wants salt and header in the first segment and
-//! resets the connection at once. The filter of salts keeps replays of the old generation out too, which Xray lets in.
+//! resets the connection at once; inside of a carrier, which sing-box does not have, as Xray ends it. The filter of salts
+//! keeps replays of the old generation out too, which Xray lets in.
 
 mod datagrams;
 mod replays;
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 
 use super::drain::reset;
 use super::users::{Member, Users};
-use super::visit::{Accepted, Common, Fault, Visitor};
+use super::visit::{Accepted, Common, Fault, Visitor, part};
 use crate::addr::{Network, Target};
 use crate::flow::{BoxStream, Half};
 use crate::net::{Bounds, Client, DriveError, Framed, Session, boxed, clock, drive, look};
@@ -160,7 +161,7 @@ impl Visit<'_> {
             Err(fault) => {
                 if let DriveError::Wire(error) = &fault {
                     self.server.skewed.tell(self.common, error);
-                    reset(&io);
+                    leave(&mut io).await;
                 }
                 return Err(fault.into());
             }
@@ -181,11 +182,15 @@ impl Visit<'_> {
     ) -> Result<Accepted, Fault> {
         let mut held = self.front(keys, &mut io).await?;
         let read = self.read(&mut io, &mut held, &mut Passage::new(keys)).await;
-        let (user, mut early) = read.inspect_err(|fault| {
-            if let DriveError::Wire(_) = fault {
-                reset(&io);
+        let (user, mut early) = match read {
+            Ok(read) => read,
+            Err(fault) => {
+                if let DriveError::Wire(_) = fault {
+                    leave(&mut io).await;
+                }
+                return Err(fault.into());
             }
-        })?;
+        };
         early.extend_from_slice(&held);
         let server = next(servers, user)?.clone();
         let mut flow = self.visitor.flow_of(self.common, Network::Tcp, server, users.member(user));
@@ -200,8 +205,8 @@ impl Visit<'_> {
         look(io, &mut held, Bounds { limit: self.common.handshake, cap: OPENING }).await?;
         // Whoever could send byte after byte would learn how many are read before they are judged.
         let short = first(keys).saturating_sub(held.len());
-        if short > 0 && io.raw(Half::Read).is_some() {
-            reset(&*io);
+        if short > 0 {
+            leave(io).await;
             return Err(WireError::Truncated { need: short }.into());
         }
         Ok(held)
@@ -222,6 +227,15 @@ impl Handshake for Plain {
 
     fn step(&mut self, input: &[u8], _: &mut Vec<u8>) -> Result<Step<Target>, WireError> {
         whole(input, read_address)
+    }
+}
+
+/// Ends a stranger's connection of 2022 at once: by a reset, or where it is carried by what the carrier says.
+async fn leave(io: &mut BoxStream) {
+    if io.raw(Half::Read).is_some() {
+        reset(io);
+    } else {
+        part(io).await;
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::users::{Member, Users};
 use super::visit::{Accepted, Common, Fault, Visitor, part};
 use crate::addr::Network;
-use crate::flow::{BoxStream, Half};
+use crate::flow::BoxStream;
 use crate::net::{Bounds, DriveError, Framed, Parceled, clock, drive};
 use crate::proto::mux;
 use crate::proto::vmess::{self, Command, Header, History, Knock, Opener, Request, Sealer, SessionId};
@@ -24,8 +24,8 @@ use crate::wire::{Frames, WireError};
 pub struct Vmess {
     users: Users<vmess::Users<Member>>,
     history: Mutex<History>,
-    /// How much is read of a stranger.
-    patience: usize,
+    /// How much is read of a stranger; nothing where its bytes come in a carrier.
+    patience: Option<usize>,
 }
 
 /// What a stranger's connection is read for at least: the parts of a header whose length is known.
@@ -37,10 +37,11 @@ const SERVERS: usize = 3266;
 const CONNECTIONS: usize = 64;
 
 impl Vmess {
-    /// With these users.
+    /// With these users. `bare` are visitors whose bytes nothing is put around: of these strangers are read for a while, as
+    /// Xray does it, which ends the others at once.
     #[must_use]
-    pub fn new(users: vmess::Users<Member>) -> Self {
-        let patience = LEAST + random_range(0..SERVERS);
+    pub fn new(users: vmess::Users<Member>, bare: bool) -> Self {
+        let patience = bare.then(|| LEAST + random_range(0..SERVERS));
         Self { users: Users::new(users), history: Mutex::new(History::new(clock::seconds())), patience }
     }
 
@@ -95,8 +96,8 @@ impl Vmess {
     /// Ends a stranger's connection: bare ones are read for as long as any other would be, so that nobody learns at which byte
     /// it failed.
     async fn turn_away(&self, io: &mut BoxStream, read: usize, until: Instant) {
-        if io.raw(Half::Read).is_some() {
-            let mut left = (self.patience + random_range(0..CONNECTIONS)).saturating_sub(read);
+        if let Some(patience) = self.patience {
+            let mut left = (patience + random_range(0..CONNECTIONS)).saturating_sub(read);
             let mut scrap = [0; 512];
             while left > 0 {
                 let room = scrap.len().min(left);

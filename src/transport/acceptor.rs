@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
 use super::arrival::{Arrival, Arrivals, Hello};
@@ -23,6 +24,7 @@ use crate::model::stream as model;
 use crate::net::{Bounds, boxed, drive};
 use crate::proto::haproxy::ReadHeader;
 use crate::tls;
+use crate::wire::WireError;
 
 /// Makes plain streams of accepted connections, all in the same manner.
 #[derive(Debug, Clone)]
@@ -112,6 +114,13 @@ impl Acceptor {
         self.take_off(io, None, limit).await
     }
 
+    /// Whether a visitor did not agree on HTTP/2 in TLS, without which Go's gRPC does not serve anybody. (REALITY agrees on
+    /// nothing.)
+    fn unnamed(&self, secured: &Arrival) -> bool {
+        let agreed = || secured.hello.as_ref().is_some_and(|hello| hello.alpn.as_deref() == Some(b"h2"));
+        matches!(self.security, Security::Tls(_)) && !agreed()
+    }
+
     /// The same behind a PROXY header, without which nobody is served.
     async fn behind_header(&self, mut io: BoxStream, limit: Duration) -> Result<Arrivals, AcceptError> {
         let mut held = BytesMut::new();
@@ -152,6 +161,13 @@ impl Acceptor {
             Carrier::Raw => return Ok(Arrivals::One(secured)),
             Carrier::Disguise(disguise) => Box::pin(disguise.accept(secured.io, limit)).await.map(|io| (io, None)),
             Carrier::HttpUpgrade(http) => Box::pin(http.accept(secured.io, limit)).await,
+            Carrier::Grpc(_) if self.unnamed(&secured) => {
+                let Arrival { mut io, .. } = secured;
+                // No answer is waited for.
+                let _ = timeout(limit, io.shutdown()).await;
+                let source = WireError::Denied { what: "TLS without HTTP/2" }.into();
+                return Err(AcceptError { stage: Stage::Carry, source });
+            }
             Carrier::Grpc(server) => return Box::pin(server.accept(secured, limit)).await,
             Carrier::Xhttp(server) => return Box::pin(server.accept(secured, limit)).await,
             Carrier::Ws(ws) => Box::pin(ws.accept(secured.io, limit)).await,
@@ -164,7 +180,7 @@ impl Acceptor {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::io::{AsyncReadExt, duplex};
 
     use super::*;
     use crate::model::sockopt::SockOpt;

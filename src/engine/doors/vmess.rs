@@ -1,11 +1,14 @@
 //! VMess servers.
 
 use crate::inbound::{Member, Vmess};
+use crate::model::carrier::RawKind;
 use crate::model::protocol::VmessIn;
+use crate::model::stream::{Carrier, Security, Stream};
 use crate::proto::vmess::{Account, Users};
 
-pub(super) fn vmess(written: &VmessIn) -> Vmess {
-    Vmess::new(Users::new(
-        written.clients.iter().map(|user| (Account::new(user.id.bytes()), Member::new(&user.email, user.level))),
-    ))
+pub(super) fn vmess(written: &VmessIn, stream: &Stream) -> Vmess {
+    let users = written.clients.iter();
+    let users = users.map(|user| (Account::new(user.id.bytes()), Member::new(&user.email, user.level)));
+    let raw = matches!(&stream.carrier, Carrier::Raw(raw) if raw.header.r#type != RawKind::Http);
+    Vmess::new(Users::new(users), raw && matches!(stream.security, Security::None))
 }

@@ -17,10 +17,8 @@ fn account() -> Account {
 }
 
 fn server() -> Vmess {
-    Vmess::new(vmess::Users::new([
-        (Account::new(&[1; 16]), Member::new("bob@x", 1)),
-        (account(), Member::new("ann@x", 3)),
-    ]))
+    let users = [(Account::new(&[1; 16]), Member::new("bob@x", 1)), (account(), Member::new("ann@x", 3))];
+    Vmess::new(vmess::Users::new(users), true)
 }
 
 fn request(command: Command, security: Security, options: u8) -> Request {
@@ -114,7 +112,7 @@ async fn nothing_comes_twice_and_nothing_late() {
 #[tokio::test]
 async fn users_are_replaced_while_it_runs() {
     let server = server();
-    assert!(server.take_users(&Vmess::new(vmess::Users::new([(Account::new(&[9; 16]), Member::default())]))));
+    assert!(server.take_users(&Vmess::new(vmess::Users::new([(Account::new(&[9; 16]), Member::default())]), false)));
     let said = header(&request(Command::Mux, Security::Aes128Gcm, 0x0d), clock::seconds());
     assert!(visit(&server, &said).await.1.is_err());
 }
@@ -123,7 +121,7 @@ async fn users_are_replaced_while_it_runs() {
 #[tokio::test]
 async fn strangers_are_read_for_as_long_wherever_they_fail() {
     // Drawn as everywhere, but longer than what the strangers here say at once.
-    let server = std::sync::Arc::new(Vmess { patience: 1000, ..server() });
+    let server = std::sync::Arc::new(Vmess { patience: Some(1000), ..server() });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let good = header(&request(Command::Mux, Security::Aes128Gcm, 0x0d), clock::seconds());
     let mut bad = good.clone();
@@ -132,7 +130,7 @@ async fn strangers_are_read_for_as_long_wherever_they_fail() {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (io, _) = listener.accept().await.unwrap();
         let server = std::sync::Arc::clone(&server);
-        let least = server.patience;
+        let least = 1000;
         let task = tokio::spawn(async move {
             let arrival = Arrival { io: Box::new(io), hello: None, source: None };
             server.accept(&common(), &visitor(), arrival).await.is_err()

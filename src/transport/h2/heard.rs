@@ -19,31 +19,41 @@ pub(super) struct Heard {
     mark: Mark,
     /// The first bytes, until all of them are there.
     preface: Option<Vec<u8>>,
+    /// They are not those of HTTP/2.
+    refused: bool,
 }
 
-/// Length of what a client says first.
-const PREFACE: usize = 24;
+/// What a client says first (RFC 9113 3.4).
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 impl Heard {
     pub(super) fn new(io: BoxStream) -> (Self, Mark) {
         let mark = Mark::default();
-        (Self { io, mark: Arc::clone(&mark), preface: None }, mark)
+        (Self { io, mark: Arc::clone(&mark), preface: None, refused: false }, mark)
     }
 
     /// The same for a server, which looks at the first bytes of a visitor once all of them are there, as Go's does: a
     /// stranger who says less than that is not told from a client that is slow.
     pub(super) fn preface_first(self) -> Self {
-        Self { preface: Some(Vec::with_capacity(PREFACE)), ..self }
+        Self { preface: Some(Vec::with_capacity(PREFACE.len())), ..self }
     }
 
-    /// Reads the first bytes; once they are there, or the visitor has ended, they are given out.
+    /// Reads the first bytes; once they are there, they are given out. Who says something else is told the end, in TLS too.
     fn poll_preface(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         while let Some(preface) = &mut self.preface {
-            let mut first = [0; PREFACE];
+            if self.refused {
+                // It may be gone already.
+                let _ = ready!(Pin::new(&mut self.io).poll_shutdown(cx));
+                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+            }
+            let mut first = [0; PREFACE.len()];
             let mut read = ReadBuf::new(&mut first[preface.len()..]);
             ready!(Pin::new(&mut self.io).poll_read(cx, &mut read))?;
             preface.extend_from_slice(read.filled());
-            if preface.len() == PREFACE || read.filled().is_empty() {
+            let ended = read.filled().is_empty();
+            if ended || (preface.len() == PREFACE.len() && preface[..] != PREFACE[..]) {
+                self.refused = true;
+            } else if preface.len() == PREFACE.len() {
                 // The library reads into far more room than this.
                 buf.put_slice(&preface[..preface.len().min(buf.remaining())]);
                 self.preface = None;

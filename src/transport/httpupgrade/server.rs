@@ -10,7 +10,7 @@ use crate::flow::BoxStream;
 use crate::model::carrier::HttpUpgrade;
 use crate::model::stream::Stream;
 use crate::net::{Bounds, boxed, drive};
-use crate::transport::door::{LIMIT, MAX_HEAD, ReadHead, say};
+use crate::transport::door::{LIMIT, MAX_HEAD, ReadHead, dismiss, say};
 use crate::transport::forwarded::Trust;
 use crate::transport::request::Place;
 use crate::wire::WireError;
@@ -42,6 +42,8 @@ impl Server {
         let headers = &head.headers;
         let upgrading = headers.lists("connection", "upgrade") && headers.lists("upgrade", "websocket");
         if !upgrading || !self.place.is(&head.target, headers.first("host")) {
+            // Without an answer; but TLS says that it ends.
+            dismiss(&mut io, &[], bounds.limit).await;
             return Err(WireError::Denied { what: "a request for something else" }.into());
         }
         let source = self.trust.source(|name| headers.first(name));
