@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-/// Size of every buffer: two full TLS records, and large enough that a system call's own cost no longer shows.
-pub const SIZE: usize = 32 * 1024;
+/// Size of every buffer: four full TLS records, and large enough that a system call's own cost no longer shows.
+pub const SIZE: usize = 64 * 1024;
 
 /// Free buffers kept by a thread; more are given back to the allocator.
 const KEPT: usize = 8;

@@ -67,6 +67,10 @@ enum Pace {
 /// Turns before other tasks get theirs.
 const TURNS: usize = 16;
 
+/// What layers may put around a full buffer: it and they are four TLS records, or four chunks of Shadowsocks or VMess, and
+/// no fifth of a few bytes that costs as much as a full one.
+const FRAMES: usize = 512;
+
 /// A splice that moves less than this was no bulk; the next turn copies.
 const SHORT: usize = 4096;
 
@@ -162,14 +166,15 @@ impl Way {
             return Poll::Ready(Ok(()));
         }
         let mut buffer = Buffer::take();
-        let mut read = ReadBuf::new(&mut buffer);
+        let room = if to.raw(Half::Write).is_some() { pool::SIZE } else { pool::SIZE - FRAMES };
+        let mut read = ReadBuf::new(&mut buffer[..room]);
         ready!(Pin::new(from).poll_read(cx, &mut read))?;
         let end = read.filled().len();
         if end == 0 {
             self.state = State::Ended;
             return Poll::Ready(Ok(()));
         }
-        if end == pool::SIZE && self.pace == Pace::Short {
+        if end == room && self.pace == Pace::Short {
             self.pace = Pace::Bulk;
         }
         self.hold = Hold::Bytes { buffer, at: 0, end };

@@ -37,8 +37,9 @@ struct Chunks {
     lengths: Lengths,
 }
 
-/// Most data of a chunk: what fills one of Xray's buffers with a sealed length, a tag and the longest padding.
-const CHUNK: usize = 8192 - 16 - 18 - 64;
+/// Most data of a chunk: with a sealed length, a tag and the longest padding it stays below 16 KiB, the most that any of the
+/// field's readers takes (sing-box; v2ray, Xray and mihomo take more). Xray writes half of it.
+const CHUNK: usize = 16 * 1024 - 16 - 18 - 64;
 
 /// Most bare payload that leaves in one piece with what stands in front.
 const TOGETHER: usize = 15 * 1024;
