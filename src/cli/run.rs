@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::say;
 use super::serve::{self, Early, Reloading, StartError};
 use super::sources::{self, SourceError, Text};
-use super::words::Wording;
+use super::words::{self, Wording};
 use crate::engine::Engine;
 use crate::frontend::{Colour, Format, Loaded, Options, Source, headline, load, render, schema, xray};
 use crate::model::config::Config;
@@ -121,11 +121,15 @@ fn test(loaded: &Loaded, config: Config) -> Exit {
         say::out(render(&loaded.sources, &loaded.problems, colour()));
     }
     // What cannot run yet is no fault of the configuration, so it must not be held against it here.
-    let built = !loaded.problems.iter().any(|problem| problem.kind == Kind::NotBuilt);
+    let missing = loaded.problems.iter().filter(|problem| problem.kind == Kind::NotBuilt).count();
     let logs = Setup::of(&config.log).and_then(|setup| setup.try_open()).map_err(|error| error.to_string());
-    let runs = || if built { Engine::prepare(config).map(drop).map_err(|error| error.to_string()) } else { Ok(()) };
+    let runs =
+        || if missing == 0 { Engine::prepare(config).map(drop).map_err(|error| error.to_string()) } else { Ok(()) };
     match logs.and_then(|()| runs()) {
         Ok(()) => {
+            if missing > 0 {
+                say::out(words::will_refuse(missing));
+            }
             say::out("Configuration OK.");
             Exit::Done
         }

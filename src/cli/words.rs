@@ -74,6 +74,14 @@ impl Wording {
     }
 }
 
+/// What a test says before its verdict if so many parts cannot run: the configuration is good, and `run` refuses it all the
+/// same.
+#[must_use]
+pub fn will_refuse(parts: usize) -> String {
+    let parts = if parts == 1 { "1 part of it is".to_owned() } else { format!("{parts} parts of it are") };
+    format!("warning: `run` refuses this configuration, for {parts} not built yet")
+}
+
 /// Panels show the last line, so the reason must be one.
 fn one_line(text: &str) -> Cow<'_, str> {
     if text.contains(['\n', '\r']) {
@@ -95,6 +103,12 @@ mod tests {
         assert!(first.starts_with("Xray 26.7.28 (etemenanki "), "{first}");
         assert_eq!(first.split(' ').nth(1), Some(XRAY));
         assert_eq!(text.lines().count(), 2);
+    }
+
+    #[test]
+    fn what_a_test_says_of_parts_that_cannot_run() {
+        assert_eq!(will_refuse(1), "warning: `run` refuses this configuration, for 1 part of it is not built yet");
+        assert!(will_refuse(12).contains("12 parts of it are not built"));
     }
 
     #[test]

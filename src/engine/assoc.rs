@@ -22,7 +22,7 @@ use super::sniffing::Sniffing;
 use super::tell;
 use crate::addr::Target;
 use crate::flow::{BoxPackets, Flow, FlowEnd, Packets, Side};
-use crate::net::{Alarm, Watch};
+use crate::net::{Alarm, WaitingRoom, Watch};
 
 /// Targets whose way is remembered. A client that has more is asked about again.
 const TARGETS: usize = 1024;
@@ -89,6 +89,8 @@ struct Association {
     links: Vec<Link>,
     /// An answer that the client's side did not take yet.
     answer: Option<(Bytes, Target)>,
+    /// Where datagrams wait.
+    room: WaitingRoom,
     buf: BytesMut,
     /// Whether anything moved in this turn.
     moved: bool,
@@ -120,6 +122,7 @@ impl Association {
             deciding: Vec::new(),
             links: Vec::new(),
             answer: None,
+            room: WaitingRoom::default(),
             buf: BytesMut::new(),
             moved: false,
         }
@@ -167,7 +170,7 @@ impl Association {
             Some(Way::Asked) => {
                 let waiting = self.deciding.iter_mut().find(|one| one.target == target);
                 if let Some(one) = waiting.filter(|one| one.waiting.len() < UNDECIDED) {
-                    one.waiting.push(Bytes::copy_from_slice(&self.buf));
+                    one.waiting.extend(self.room.keep(&self.buf));
                     let full = one.waiting.len() == UNDECIDED;
                     if let (Step::Listening(ear, flow), Some(sniffing)) = (&mut one.step, &self.sniffing)
                         && (sniffing.hear(ear, flow, &self.buf) || full)
@@ -215,7 +218,7 @@ impl Association {
             self.ways.retain(|_, way| matches!(way, Way::Asked));
         }
         let mut flow = self.flow_to(&target);
-        let waiting = vec![Bytes::copy_from_slice(&self.buf)];
+        let waiting = self.room.keep(&self.buf).into_iter().collect();
         self.ways.insert(target.clone(), Way::Asked);
         let ear = self.sniffing.as_ref().and_then(|sniffing| {
             let mut ear = Sniffing::ear();
@@ -283,7 +286,7 @@ impl Association {
                 if let Some(heard) = &heard {
                     (flow.sniffed, flow.route_target) = (heard.sniffed.clone(), heard.dialed.clone());
                 }
-                self.links.push(Link::open(&self.house, &self.lease, route, because, flow));
+                self.links.push(Link::open(&self.house, &self.lease, route, because, flow, &self.room));
                 self.links.len() - 1
             }
         };

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::choose::{Because, Heading, Nowhere, head};
 use super::house::House;
 use super::links::Route;
 use super::sniffing::Ear;
 use crate::addr::Target;
 use crate::flow::{BoxFuture, Flow, Sniffed};
+use crate::net::Waiting;
 
 /// Which way, why, and what the first datagrams gave away.
 #[derive(Clone)]
@@ -32,7 +31,7 @@ pub(super) struct Deciding {
     /// Of the snapshot that is asked.
     pub(super) generation: u64,
     /// Datagrams that wait for the decision.
-    pub(super) waiting: Vec<Bytes>,
+    pub(super) waiting: Vec<Waiting>,
     pub(super) heard: Option<Arc<Heard>>,
     pub(super) step: Step,
 }
@@ -47,7 +46,7 @@ pub(super) enum Step {
 
 impl Deciding {
     /// Of what is known of the flow.
-    pub(super) fn new(house: &House, target: Target, waiting: Vec<Bytes>, flow: Flow) -> Self {
+    pub(super) fn new(house: &House, target: Target, waiting: Vec<Waiting>, flow: Flow) -> Self {
         let heard = Heard { sniffed: flow.sniffed.clone(), dialed: flow.route_target.clone() };
         let heard = (heard.sniffed.is_some() || heard.dialed.is_some()).then(|| Arc::new(heard));
         let (generation, house) = (house.snapshot.generation, house.clone());

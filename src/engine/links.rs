@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use tokio::time::Instant;
 
 use super::choose::Because;
@@ -18,6 +18,7 @@ use super::presence::Presence;
 use crate::addr::Target;
 use crate::flow::{BoxFuture, BoxPackets, DialError, Flow, Meter};
 use crate::model::config::Dest;
+use crate::net::{Waiting, WaitingRoom};
 
 /// A destination, as the snapshot of that generation means it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,9 @@ pub(super) struct Link {
     pub(super) last: Instant,
     state: State,
     /// What waits until the link is open or takes more.
-    waiting: VecDeque<(Bytes, Target)>,
+    waiting: VecDeque<(Waiting, Target)>,
+    /// Where the association's datagrams wait.
+    room: WaitingRoom,
     /// Where datagrams went that were meant to go elsewhere, and where that was, the newest first.
     meant: VecDeque<(Target, Target)>,
     /// What went through.
@@ -59,7 +62,14 @@ const MEANT: usize = 64;
 
 impl Link {
     /// Begins to open a way for the flow, which has this lease so far. Its first target is that of `flow`.
-    pub(super) fn open(house: &House, lease: &Arc<Lease>, route: Route, because: Because, flow: Flow) -> Self {
+    pub(super) fn open(
+        house: &House,
+        lease: &Arc<Lease>,
+        route: Route,
+        because: Because,
+        flow: Flow,
+        room: &WaitingRoom,
+    ) -> Self {
         let (house, dest) = (house.with(lease), route.to.clone());
         // A meter of its own: other links of the association may be dialed at the same time.
         let meter = Arc::<Meter>::default();
@@ -74,6 +84,7 @@ impl Link {
             last: Instant::now(),
             state,
             waiting: VecDeque::new(),
+            room: room.clone(),
             meant: VecDeque::new(),
             meter,
             presence: None,
@@ -111,8 +122,10 @@ impl Link {
         {
             return Ok(sent?);
         }
-        if self.waiting.len() < WAITING {
-            self.waiting.push_back((Bytes::copy_from_slice(payload), target));
+        if self.waiting.len() < WAITING
+            && let Some(kept) = self.room.keep(payload)
+        {
+            self.waiting.push_back((kept, target));
         }
         Ok(())
     }

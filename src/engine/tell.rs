@@ -1,4 +1,4 @@
-//! What is said of a flow: one access line, and one line at debug.
+//! What is said of a flow: one access line, one line at debug, and one at info if it could not be led anywhere.
 
 use std::fmt;
 use std::io;
@@ -42,8 +42,8 @@ pub(super) fn refused(shared: &Shared, flow: &Flow, nowhere: &Nowhere) {
     tracing::debug!(flow = flow.id, "{} is closed: {nowhere}", Headed(flow));
 }
 
-/// Tells that a way could not be opened, and which is tried next. Peers fail all the time, and that is told at debug; what
-/// this machine itself lacks is worth a warning.
+/// Tells that a way could not be opened, and which is tried next. Peers fail all the time, and while another is left that is
+/// told at debug; that nobody is left, at info, as Xray does; and what this machine itself lacks is worth a warning.
 pub(super) fn failed(
     house: &House,
     flow: &Flow,
@@ -61,7 +61,7 @@ pub(super) fn failed(
             let (millis, next) = (took.as_millis(), name_of(&house.snapshot, next));
             tracing::debug!(flow = id, "{} failed by {by} after {millis} ms: {error}; next is {next}", Headed(flow));
         }
-        None => tracing::debug!(flow = id, %error, "{} to {} failed by {by}", flow.network, flow.destination()),
+        None => tracing::info!(flow = id, %error, "{} to {} failed by {by}", flow.network, flow.destination()),
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Flow {
     pub inbound: Tag,
     /// Email of the user, if the inbound knows users.
     pub user: Option<Arc<str>>,
+    /// Place of the user among those of the inbound, which tells apart those without an email; 0 where it knows none.
+    pub member: u32,
     /// Policy level of the user.
     pub level: u32,
     /// The number that a VLESS client put into its id, for rules; 0 for all others.
@@ -58,6 +60,7 @@ impl Flow {
             id: 0,
             inbound,
             user: None,
+            member: 0,
             level: 0,
             vless_route: 0,
             source,

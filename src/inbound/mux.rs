@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::roaming::Roaming;
+use super::roaming::{Owner, Roaming};
 use crate::addr::{Network, Target};
 use crate::flow::{BoxPackets, BoxStream, Flow, Meter, Sink};
 use crate::transport::mux::{Begun, Driver, SessionPackets, SessionStream, Side, Trunk};
@@ -62,7 +62,7 @@ impl Server<'_> {
             let flow = of(flow, network, target.clone());
             let packets: BoxPackets = Box::new(SessionPackets::accepted(seat, target));
             let packets = match global {
-                Some(global) => self.roaming.admit(flow.user.clone(), global, packets),
+                Some(global) => self.roaming.admit(Owner::of(&flow), global, packets),
                 None => Some(packets),
             };
             if let Some(packets) = packets {

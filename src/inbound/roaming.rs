@@ -17,15 +17,30 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::addr::Target;
-use crate::flow::{BoxPackets, Packets};
+use crate::flow::{BoxPackets, Flow, Packets};
 use crate::proto::mux::GlobalId;
 
 /// Associations by user and id.
 #[derive(Clone, Default)]
 pub struct Roaming(Arc<Mutex<HashMap<Key, mpsc::Sender<BoxPackets>>>>);
 
-/// Ids are the clients' choice, so one user's must not find another's association.
-type Key = (Option<Arc<str>>, GlobalId);
+/// Ids are the clients' choice, so one user's must not find another's association: the user's email, or its place where it has
+/// none, and its id.
+type Key = (Owner, GlobalId);
+
+/// Whose an association is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Owner {
+    user: Option<Arc<str>>,
+    member: u32,
+}
+
+impl Owner {
+    /// Whose a flow is.
+    pub(super) fn of(flow: &Flow) -> Self {
+        Self { user: flow.user.clone(), member: flow.member }
+    }
+}
 
 /// How long an association waits for its client (Xray's time).
 const WAIT: Duration = Duration::from_secs(60);
@@ -36,9 +51,9 @@ const MOST: usize = 4096;
 impl Roaming {
     /// Takes an association that came with an id. Gives it back, made to outlive its connection, if it is new; else the one
     /// that is known goes on with it.
-    pub(super) fn admit(&self, user: Option<Arc<str>>, id: GlobalId, mut packets: BoxPackets) -> Option<BoxPackets> {
+    pub(super) fn admit(&self, owner: Owner, id: GlobalId, mut packets: BoxPackets) -> Option<BoxPackets> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (user, id);
+        let key = (owner, id);
         if let Some(there) = known.get(&key) {
             match there.try_send(packets) {
                 // Whoever comes a third time before the second was noticed is led nowhere, and must come again.
@@ -135,6 +150,10 @@ mod tests {
         GlobalId::of_wire([7; 8]).unwrap()
     }
 
+    fn owner(user: Option<&str>, member: u32) -> Owner {
+        Owner { user: user.map(Into::into), member }
+    }
+
     /// A connection that has sent one datagram, and its association; a far end that closes breaks it in the middle of a frame.
     async fn connection(text: &[u8]) -> (DuplexStream, BoxPackets) {
         let (near, mut far) = duplex(4096);
@@ -167,26 +186,28 @@ mod tests {
     async fn an_association_goes_on_by_another_connection() {
         let roaming = Roaming::default();
         let (far, first) = connection(b"one").await;
-        let mut packets = roaming.admit(None, id(), first).unwrap();
+        let mut packets = roaming.admit(owner(None, 0), id(), first).unwrap();
         assert_eq!(heard(&mut packets).await.unwrap(), b"one");
         drop(far);
         advance(WAIT / 2).await;
         let later = tokio::spawn(async move { (heard(&mut packets).await.unwrap(), packets) });
         tokio::task::yield_now().await;
         let (_far, second) = connection(b"two").await;
-        assert!(roaming.admit(None, id(), second).is_none());
+        assert!(roaming.admit(owner(None, 0), id(), second).is_none());
         let (text, mut packets) = later.await.unwrap();
         assert_eq!(text, b"two");
         send(&mut packets, b"back", &"10.0.0.1:53".parse().unwrap()).await.unwrap();
-        // Another user's is another.
-        assert!(roaming.admit(Some("u".into()), id(), connection(b"x").await.1).is_some());
+        // Another user's is another, with or without an email.
+        for other in [owner(Some("u"), 0), owner(None, 1)] {
+            assert!(roaming.admit(other, id(), connection(b"x").await.1).is_some());
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_waited_for_longer_than_a_minute_and_nothing_is_kept() {
         let roaming = Roaming::default();
         let (far, first) = connection(b"one").await;
-        let mut packets = roaming.admit(None, id(), first).unwrap();
+        let mut packets = roaming.admit(owner(None, 0), id(), first).unwrap();
         assert_eq!(heard(&mut packets).await.unwrap(), b"one");
         drop(far);
         let begun = Instant::now();

@@ -17,13 +17,21 @@ pub struct Member {
     pub email: Option<Arc<str>>,
     /// Policy level.
     pub level: u32,
+    /// Place among the users of the inbound.
+    pub place: u32,
 }
 
 impl Member {
     /// Of a configuration, where an empty label is none.
     #[must_use]
     pub fn new(email: &str, level: u32) -> Self {
-        Self { email: (!email.is_empty()).then(|| email.into()), level }
+        Self { email: (!email.is_empty()).then(|| email.into()), level, place: 0 }
+    }
+
+    /// The same, at this place among the users of the inbound.
+    #[must_use]
+    pub fn at(self, place: usize) -> Self {
+        Self { place: u32::try_from(place).unwrap_or(u32::MAX), ..self }
     }
 }
 

@@ -103,6 +103,7 @@ impl Visitor {
     pub fn flow_of(&self, common: &Common, network: Network, target: Target, member: &Member) -> Flow {
         let mut flow = self.flow(common, network, target, member.email.clone());
         flow.level = member.level;
+        flow.member = member.place;
         flow
     }
 }

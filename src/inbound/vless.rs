@@ -13,6 +13,7 @@ use super::visit::{Accepted, Common, Fault, Visitor, part};
 use crate::addr::{Host, Network, Target};
 use crate::flow::{BoxStream, Flow, Stream};
 use crate::net::{Bounds, Framed, Parceled, drive, look};
+use crate::proto::mux::is_carrier;
 use crate::proto::vision::{Filter, Pad, Seed, Unpad};
 use crate::proto::vless::{self, ANSWER, Command, Id, Lengths, Request, Server, Wrapping, is_stranger};
 use crate::transport::Arrival;
@@ -114,6 +115,8 @@ impl Granted {
                 return Err(Fault::NotServed("datagrams by themselves with the flow xtls-rprx-vision"));
             }
             Command::Reverse => return Err(Fault::NotServed("a reverse tunnel")),
+            // Else whoever carries sessions by this name would carry streams in Vision too.
+            Command::Tcp(target) if is_carrier(&target) => Service::Mux,
             Command::Tcp(target) => Service::Stream(target),
             Command::Udp(target) => Service::Datagrams(target),
             Command::Mux => Service::Mux,

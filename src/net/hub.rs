@@ -97,6 +97,9 @@ const PATIENCE: u32 = 1024;
 /// Clients before ended ones are looked for the first time.
 const SWEEP: usize = 64;
 
+/// Datagrams are cut from pieces of this size: small, since one datagram that waits keeps its whole piece.
+const CHUNK: usize = 16 * 1024;
+
 /// How long a shared socket is served.
 #[derive(Debug, Clone, Default)]
 pub struct Hours {
@@ -123,7 +126,7 @@ pub async fn share(
     let mut closing = pin!(hours.closing.cancelled());
     let mut over = pin!(hours.over.cancelled());
     let mut open = true;
-    let mut buf = BytesMut::new();
+    let mut buf = BytesMut::with_capacity(CHUNK);
     loop {
         if !open {
             clients.retain(|_, queue| !queue.is_closed());
@@ -230,6 +233,31 @@ mod tests {
         let mut buf = BytesMut::new();
         let end = poll_fn(|cx| again.poll_recv(cx, &mut buf)).await.unwrap_err();
         assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[tokio::test]
+    async fn datagrams_share_memory() {
+        let socket = Arc::new(Datagrams::bind(([127, 0, 0, 1], 0).into(), &SocketOptions::default()).unwrap());
+        let hub = socket.local().unwrap();
+        let (sender, mut sessions) = mpsc::unbounded_channel();
+        let task = tokio::spawn(async move {
+            let name = |_: &mut [u8], from| Some(Client::Address(from));
+            share(socket, &Hours::default(), name, |new| sender.send(new).unwrap()).await
+        });
+        let client = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        for _ in 0..40 {
+            client.send_to(&[7; 1000], hub).await.unwrap();
+        }
+        let mut session = sessions.recv().await.unwrap();
+        let (mut pieces, mut end, mut kept) = (0, 0, vec![]);
+        for _ in 0..40 {
+            let (_, datagram) = session.queue.recv().await.unwrap();
+            pieces += usize::from(datagram.as_ptr() as usize != end);
+            end = datagram.as_ptr() as usize + datagram.len();
+            kept.push(datagram);
+        }
+        assert!(pieces <= 3, "{pieces} pieces");
+        task.abort();
     }
 
     #[tokio::test]

@@ -20,6 +20,7 @@ mod socket;
 mod splice;
 pub mod tcp;
 pub mod udp;
+mod waiting;
 mod watch;
 mod way;
 
@@ -35,4 +36,5 @@ pub use race::Race;
 pub use relay::{Limits, Relayed, relay};
 pub use scratch::{Intake, Scratch, poll_drain};
 pub use socket::{KeepAlive, SocketOptions, original_destination};
+pub use waiting::{Waiting, WaitingRoom};
 pub use watch::{Alarm, Watch};

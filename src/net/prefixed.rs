@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::flow::{BoxStream, Half, Stream};
+use crate::wire::TOGETHER;
 
 /// A stream with something in front of one or both of its halves. Once that is gone it is out of the way: `raw` then
 /// answers what the stream below answers.
@@ -73,7 +74,7 @@ impl<S: Stream> AsyncWrite for Prefixed<S> {
         if !this.inner.is_write_vectored() {
             // One write of a layer below is one record there, so both must be in it: the bytes join the header, count as
             // written, and leave with it.
-            let taken = buf.len().min(JOINED);
+            let taken = buf.len().min(TOGETHER);
             let mut joined = BytesMut::with_capacity(this.write.len() + taken);
             joined.extend_from_slice(&this.write);
             joined.extend_from_slice(&buf[..taken]);
@@ -140,9 +141,6 @@ impl<S: Stream> Stream for Prefixed<S> {
         self.inner.go_plain(half)
     }
 }
-
-/// Most payload that joins a header where a layer below makes records: what fits a TLS record beside it.
-const JOINED: usize = 15 * 1024;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

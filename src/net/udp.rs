@@ -87,6 +87,8 @@ pub struct Direct {
     options: SocketOptions,
     v4: Option<Datagrams>,
     v6: Option<Datagrams>,
+    /// IPv6 is heard first this time.
+    turn: bool,
     /// Who waits for datagrams and must hear of a new socket.
     waiting: Option<Waker>,
 }
@@ -95,7 +97,7 @@ impl Direct {
     /// No socket yet.
     #[must_use]
     pub fn new(options: SocketOptions) -> Self {
-        Self { options, v4: None, v6: None, waiting: None }
+        Self { options, v4: None, v6: None, turn: false, waiting: None }
     }
 
     fn socket(&mut self, to: SocketAddr) -> io::Result<&Datagrams> {
@@ -115,7 +117,10 @@ impl Direct {
 
 impl Packets for Direct {
     fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
-        for socket in [&self.v4, &self.v6].into_iter().flatten() {
+        // In turn, so that neither family keeps the other from being heard.
+        let first = if self.turn { [&self.v6, &self.v4] } else { [&self.v4, &self.v6] };
+        self.turn = !self.turn;
+        for socket in first.into_iter().flatten() {
             if let Poll::Ready(from) = socket.poll_recv(cx, buf) {
                 return Poll::Ready(from.map(Target::from));
             }
@@ -188,6 +193,28 @@ mod tests {
         let mut buf = BytesMut::new();
         recv(&mut way, &mut buf).await.unwrap();
         assert_eq!(&buf[..], b"z");
+    }
+
+    #[tokio::test]
+    async fn neither_family_keeps_the_other_from_being_heard() {
+        let v4 = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let Ok(v6) = UdpSocket::bind("[::1]:0").await else { return };
+        let mut way = Direct::new(SocketOptions::default());
+        let mut room = [0; 4];
+        for (peer, count) in [(&v4, 8), (&v6, 2)] {
+            send(&mut way, b"x", &peer.local_addr().unwrap().into()).await.unwrap();
+            let (_, from) = peer.recv_from(&mut room).await.unwrap();
+            for _ in 0..count {
+                peer.send_to(b"y", from).await.unwrap();
+            }
+        }
+        // Until the runtime knows of all that came.
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let mut heard = vec![];
+        for _ in 0..4 {
+            heard.push(recv(&mut way, &mut BytesMut::new()).await.unwrap().socket().unwrap().is_ipv6());
+        }
+        assert_eq!(heard.iter().filter(|is_v6| **is_v6).count(), 2, "{heard:?}");
     }
 
     #[tokio::test]

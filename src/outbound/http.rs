@@ -6,7 +6,7 @@ use std::io;
 
 use bytes::BytesMut;
 
-use super::rotation::{Rotation, no_server, pass_over};
+use super::rotation::{Rotation, no_server};
 use super::socks::{HANDSHAKE, Server, shaken};
 use super::way::{Way, begun};
 use crate::flow::{Blame, BoxStream, DialError, Flow, Services, Stage};
@@ -35,7 +35,7 @@ impl Http {
         for server in self.servers.turn() {
             match self.ask(cx, server, flow, &fields).await {
                 Ok((io, held)) => return begun(io, held, flow, first).await,
-                Err(error) => failed = pass_over(error)?,
+                Err(error) => failed = self.servers.pass_over(error)?,
             }
         }
         Err(failed)

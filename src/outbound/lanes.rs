@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 
 use crate::addr::Target;
 use crate::flow::{BoxFuture, BoxPackets, DialError, Packets};
+use crate::net::{Waiting, WaitingRoom};
 
 /// Says which way a datagram goes, and opens ways.
 pub(super) trait Split: Send {
@@ -31,6 +32,7 @@ pub(super) struct Lanes<S: Split> {
     lanes: Vec<Lane<S::Key>>,
     /// Whose turn it is to be heard first.
     turn: usize,
+    room: WaitingRoom,
 }
 
 struct Lane<K> {
@@ -39,8 +41,8 @@ struct Lane<K> {
 }
 
 enum State {
-    Opening(BoxFuture<'static, Result<BoxPackets, DialError>>, VecDeque<(Bytes, Target)>),
-    Open(BoxPackets, VecDeque<(Bytes, Target)>),
+    Opening(BoxFuture<'static, Result<BoxPackets, DialError>>, VecDeque<(Waiting, Target)>),
+    Open(BoxPackets, VecDeque<(Waiting, Target)>),
 }
 
 /// Ways at a time; the one that was not used for longest closes for another.
@@ -58,7 +60,12 @@ impl<S: Split> Lanes<S> {
         let refused = || DialError::us(crate::flow::Stage::Policy, io::ErrorKind::PermissionDenied);
         let key = split.key(target).ok_or_else(refused)?;
         let first = split.open(&key, target).await?;
-        Ok(Self { split, lanes: vec![Lane { key, state: State::Open(first, VecDeque::new()) }], turn: 0 })
+        Ok(Self {
+            split,
+            lanes: vec![Lane { key, state: State::Open(first, VecDeque::new()) }],
+            turn: 0,
+            room: WaitingRoom::default(),
+        })
     }
 
     /// The place of a way, which is opened if need be.
@@ -94,10 +101,12 @@ impl<K> Lane<K> {
         Ok(())
     }
 
-    fn push(&mut self, payload: &[u8], target: &Target) {
+    fn push(&mut self, payload: &[u8], target: &Target, room: &WaitingRoom) {
         let (State::Opening(_, waiting) | State::Open(_, waiting)) = &mut self.state;
-        if waiting.len() < WAITING {
-            waiting.push_back((Bytes::copy_from_slice(payload), target.clone()));
+        if waiting.len() < WAITING
+            && let Some(kept) = room.keep(payload)
+        {
+            waiting.push_back((kept, target.clone()));
         }
     }
 
@@ -110,12 +119,18 @@ impl<K> Lane<K> {
     }
 
     /// Sends at once where nothing waits before it.
-    fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], target: &Target) -> Poll<io::Result<()>> {
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        payload: &[u8],
+        target: &Target,
+        room: &WaitingRoom,
+    ) -> Poll<io::Result<()>> {
         self.poll_out(cx)?;
         match &mut self.state {
             State::Open(packets, waiting) if waiting.is_empty() => packets.poll_send(cx, payload, target),
             _ => {
-                self.push(payload, target);
+                self.push(payload, target, room);
                 Poll::Ready(Ok(()))
             }
         }
@@ -150,7 +165,7 @@ impl<S: Split> Packets for Lanes<S> {
     fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
         let Some(key) = self.split.key(peer) else { return Poll::Ready(Ok(())) };
         let at = self.lane(&key, peer);
-        let sent = self.lanes[at].poll_send(cx, payload, peer);
+        let sent = self.lanes[at].poll_send(cx, payload, peer, &self.room);
         match sent {
             Poll::Ready(Err(error)) if self.lanes.len() > 1 => {
                 tracing::debug!(%error, "a way of an association closed");
@@ -175,7 +190,7 @@ mod tests {
     use super::*;
     use crate::flow::{Stage, recv, send};
 
-    /// Ways by port, of which 9 drops and 8 fails; what they carry comes back as from where it went.
+    /// Ways by port, of which 9 drops, 8 fails, and those from 1000 on never open; what they carry comes back as from where it went.
     #[derive(Clone, Default)]
     struct Ports(Arc<Mutex<Vec<u16>>>);
 
@@ -203,8 +218,11 @@ mod tests {
 
         fn open(&self, key: &u16, _: &Target) -> BoxFuture<'static, Result<BoxPackets, DialError>> {
             self.0.lock().unwrap().push(*key);
-            let fails = *key == 8;
+            let (fails, hangs) = (*key == 8, *key >= 1000);
             Box::pin(async move {
+                if hangs {
+                    std::future::pending::<()>().await;
+                }
                 tokio::task::yield_now().await;
                 if fails {
                     return Err(DialError::server(Stage::Dial, io::ErrorKind::ConnectionRefused));
@@ -246,6 +264,25 @@ mod tests {
         assert_eq!(*ports.0.lock().unwrap(), [1, 2, 8, 2]);
         (20..100).for_each(|port| _ = lanes.lane(&port, &to(port)));
         assert_eq!(lanes.lanes.len(), LANES);
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_bounded_by_its_bytes() {
+        let mut lanes = Lanes::begin(Ports::default(), &to(1)).await.unwrap();
+        for port in 1000..1020 {
+            for _ in 0..WAITING {
+                send(&mut lanes, &[7; 60_000], &to(port)).await.unwrap();
+            }
+        }
+        let held: usize = lanes
+            .lanes
+            .iter()
+            .flat_map(|lane| {
+                let (State::Opening(_, waiting) | State::Open(_, waiting)) = &lane.state;
+                waiting.iter().map(|(kept, _)| kept.len())
+            })
+            .sum();
+        assert!((900_000..=1 << 20).contains(&held), "{held}");
     }
 
     #[tokio::test]

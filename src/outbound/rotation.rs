@@ -27,18 +27,21 @@ impl<T> Rotation<T> {
         let (later, first) = self.servers.split_at(turn);
         first.iter().chain(later)
     }
-}
 
-/// Judges the failure of one server: given back as it is if the next server may do better, else as the end of the tries.
-///
-/// # Errors
-/// The failure itself, where it is the target's fault or ours.
-pub(super) fn pass_over(error: DialError) -> Result<DialError, DialError> {
-    if error.blame != Blame::Server {
-        return Err(error);
+    /// Judges the failure of one server: given back as it is if the next server may do better, else as the end of the tries.
+    /// It is told here only where there are several, since that of the outbound is told by whoever asked it.
+    ///
+    /// # Errors
+    /// The failure itself, where it is the target's fault or ours.
+    pub(super) fn pass_over(&self, error: DialError) -> Result<DialError, DialError> {
+        if error.blame != Blame::Server {
+            return Err(error);
+        }
+        if self.servers.len() > 1 {
+            tracing::debug!(%error, "a server of the outbound failed");
+        }
+        Ok(error)
     }
-    tracing::debug!(%error, "a server of the outbound failed");
-    Ok(error)
 }
 
 /// The failure of an outbound that has no server to try.
@@ -63,8 +66,9 @@ mod tests {
 
     #[test]
     fn only_a_failure_of_the_server_is_passed_over() {
-        assert!(pass_over(DialError::server(Stage::Dial, ErrorKind::ConnectionRefused)).is_ok());
-        assert!(pass_over(DialError::target(Stage::Answer, ErrorKind::HostUnreachable)).is_err());
-        assert!(pass_over(no_server()).is_err());
+        let servers = Rotation::new(vec!['a', 'b']);
+        assert!(servers.pass_over(DialError::server(Stage::Dial, ErrorKind::ConnectionRefused)).is_ok());
+        assert!(servers.pass_over(DialError::target(Stage::Answer, ErrorKind::HostUnreachable)).is_err());
+        assert!(servers.pass_over(no_server()).is_err());
     }
 }

@@ -7,7 +7,7 @@ mod key;
 
 use bytes::BytesMut;
 
-use super::rotation::{Rotation, no_server, pass_over};
+use super::rotation::{Rotation, no_server};
 use super::way::{Way, begun};
 use crate::addr::Target;
 use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services, Stage};
@@ -46,7 +46,7 @@ impl Shadowsocks {
                     let io = server.key.around(io, flow.destination()).map_err(unfit)?;
                     return begun(io, BytesMut::new(), flow, first).await;
                 }
-                Err(error) => failed = pass_over(error)?,
+                Err(error) => failed = self.servers.pass_over(error)?,
             }
         }
         Err(failed)
@@ -57,7 +57,7 @@ impl Shadowsocks {
         for server in self.servers.turn() {
             match self.associate_with(cx, flow, server).await {
                 Ok(packets) => return Ok(Box::new(packets)),
-                Err(error) => failed = pass_over(error)?,
+                Err(error) => failed = self.servers.pass_over(error)?,
             }
         }
         Err(failed)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 
-use super::rotation::{Rotation, no_server, pass_over};
+use super::rotation::{Rotation, no_server};
 use super::way::{Way, begun};
 use crate::addr::{Host, Target};
 use crate::flow::{Blame, BoxPackets, BoxStream, DialError, Flow, Half, Packets, Services, Stage};
@@ -70,7 +70,7 @@ impl Socks {
         for server in self.servers.turn() {
             match self.tunnel(cx, flow, server).await {
                 Ok(granted) => return begun(granted.io, granted.held, flow, first).await,
-                Err(error) => failed = pass_over(error)?,
+                Err(error) => failed = self.servers.pass_over(error)?,
             }
         }
         Err(failed)
@@ -84,7 +84,7 @@ impl Socks {
         for server in self.servers.turn() {
             match self.associate_with(cx, flow, server).await {
                 Ok(packets) => return Ok(Box::new(packets)),
-                Err(error) => failed = pass_over(error)?,
+                Err(error) => failed = self.servers.pass_over(error)?,
             }
         }
         Err(failed)

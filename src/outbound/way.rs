@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::local::local;
 use super::loopback::{MAX_HOPS, Ring};
-use super::rotation::{Rotation, no_server, pass_over};
+use super::rotation::{Rotation, no_server};
 use crate::addr::{DomainName, Network, OutboundId, Target};
 use crate::flow::{Blame, BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
 use crate::model::outbound::SendThrough;
@@ -120,7 +120,7 @@ impl Way {
         for server in servers.turn() {
             match self.open(cx, flow, address(server)).await {
                 Ok(io) => return Ok((io, server)),
-                Err(error) => failed = pass_over(error)?,
+                Err(error) => failed = servers.pass_over(error)?,
             }
         }
         Err(failed)

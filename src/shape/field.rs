@@ -19,6 +19,12 @@ pub trait Field: Sized {
 
     /// The JSON schema of what [`Field::read`] takes.
     fn shape(dialect: Dialect, defs: &mut Defs) -> Json;
+
+    /// What to write where it must be and is not, if that is worth saying.
+    #[must_use]
+    fn if_missing() -> Option<&'static str> {
+        None
+    }
 }
 
 impl Field for bool {

@@ -31,7 +31,8 @@ pub fn read_key<T: Field + PartialEq>(
     let Some(entry) = table.take(cx, key) else {
         if required {
             let name = key.names(cx.dialect)[0];
-            cx.error(table.node(), Kind::Missing, format!("missing field `{name}`"));
+            let help = T::if_missing().map(Into::into);
+            cx.error(table.node(), Kind::Missing, format!("missing field `{name}`")).help = help;
         }
         return None;
     };
@@ -208,7 +209,7 @@ mod tests {
                 (Severity::Warning, "unknown field `pivateKey`"),
             ]
         );
-        assert_eq!(cx.problems[4].help.as_deref(), Some("did you mean `privateKey`?"));
+        assert_eq!((cx.problems[4].help.as_deref(), &cx.problems[1].help), (Some("did you mean `privateKey`?"), &None));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod testing;
 
 pub use error::WireError;
 pub use parcel::{Frames, Parcel, SealWhole, Unpacked};
-pub use preface::{Preface, Unframed};
+pub use preface::{Preface, TOGETHER, Unframed};
 pub use reader::Reader;
 pub use seal::{Next, Open, Opened, Seal};
 pub use step::{Handshake, Step, whole};

@@ -12,7 +12,7 @@ pub struct Preface {
 }
 
 /// Most payload that leaves in one piece with the bytes in front of it, so that all of it fits one TLS record.
-const TOGETHER: usize = 15 * 1024;
+pub const TOGETHER: usize = 15 * 1024;
 
 impl Preface {
     /// Of these bytes.

@@ -161,6 +161,24 @@ fn the_installer_starts_a_folder_of_empty_files() {
 }
 
 #[test]
+fn a_test_says_before_its_verdict_that_run_refuses() {
+    let config = r#"{"outbounds": [{"protocol": "freedom", "tag": "a"},
+        {"protocol": "wireguard", "tag": "w", "settings": {"secretKey": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        "peers": [{"publicKey": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "endpoint": "a.example:1"}]}}]}"#;
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    std::fs::write(folder.path().join("c.json"), config).expect("the folder can be written");
+    let said = |more: &[&str]| {
+        let output = run_once_in(folder.path(), &[&["run", "-c", "c.json"], more].concat(), b"");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (status, tested) = said(&["-test"]);
+    let last: Vec<_> = tested.lines().rev().take(2).collect();
+    let warning = "warning: `run` refuses this configuration, for 1 part of it is not built yet";
+    assert_eq!((status, last), (Some(0), vec!["Configuration OK.", warning]), "{tested}");
+    assert_eq!(said(&[]).0, Some(23));
+}
+
+#[test]
 fn a_service_manager_learns_whether_to_try_again() {
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
     let port = taken.local_addr().expect("a bound socket has an address").port();

@@ -15,12 +15,12 @@ use crate::model::protocol::Blackhole;
 use crate::model::routing::{Rule, To, When};
 use crate::shape::{Dialect, Spot};
 
-/// A client whose datagrams come from the test; what it is sent vanishes.
-struct Client(mpsc::UnboundedReceiver<Target>);
+/// A client whose datagrams, of this size, come from the test; what it is sent vanishes.
+struct Client(mpsc::UnboundedReceiver<Target>, usize);
 
 impl Packets for Client {
     fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
-        buf.extend_from_slice(b"x");
+        buf.resize(self.1, b'x');
         self.0.poll_recv(cx).map(|target| target.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
     }
 
@@ -59,11 +59,15 @@ fn house() -> (House, Arc<Lease>) {
 }
 
 fn association() -> (Association, mpsc::UnboundedSender<Target>) {
+    association_of(1)
+}
+
+fn association_of(size: usize) -> (Association, mpsc::UnboundedSender<Target>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let any = ([127, 0, 0, 1], 1).into();
     let flow = Flow::new("in".into(), Network::Udp, any, any, "10.0.0.1:1".parse().unwrap());
     let (house, lease) = house();
-    (Association::new(house, lease, flow, Box::new(Client(receiver)), None), sender)
+    (Association::new(house, lease, flow, Box::new(Client(receiver, size)), None), sender)
 }
 
 fn target(text: &str) -> Target {
@@ -107,6 +111,27 @@ async fn targets_without_number_are_bounded() {
     assert!(association.ways.len() <= TARGETS && association.links.len() == 1);
 }
 
+/// Names whose servers never answer could else hold 16 MiB, and each link two more.
+#[tokio::test(start_paused = true)]
+async fn what_waits_is_bounded_by_its_bytes() {
+    let (mut association, client) = association_of(60_000);
+    for n in 0..DECIDING {
+        let target = target(&format!("name{n}.example:1"));
+        let mut deciding = Deciding::new(&association.house, target.clone(), vec![], association.flow_to(&target));
+        deciding.step = Step::Asking(Box::pin(std::future::pending()));
+        association.deciding.push(deciding);
+        association.ways.insert(target.clone(), Way::Asked);
+        (0..UNDECIDED).for_each(|_| client.send(target.clone()).unwrap());
+    }
+    let held = |association: &Association| -> usize {
+        association.deciding.iter().flat_map(|one| &one.waiting).map(|one| one.len()).sum()
+    };
+    for _ in 0..DECIDING {
+        assert!(turn(&mut association).await.is_pending());
+    }
+    assert!((900_000..=1 << 20).contains(&held(&association)), "{}", held(&association));
+}
+
 #[tokio::test(start_paused = true)]
 async fn silence_and_the_token_end_it() {
     for cancel in [false, true] {
@@ -119,7 +144,7 @@ async fn silence_and_the_token_end_it() {
         if cancel {
             lease.end();
         }
-        run(house, flow, Box::new(Client(receiver)), &lease, None).await;
+        run(house, flow, Box::new(Client(receiver, 1)), &lease, None).await;
         assert_eq!(begun.elapsed().as_secs(), if cancel { 0 } else { 300 });
     }
 }

@@ -27,10 +27,10 @@ fn single(written: &SsIn, method: Option<SsMethod>) -> Result<ShadowsocksUsers, 
 }
 
 fn old(written: &SsIn) -> Result<ShadowsocksUsers, String> {
-    let users = written.users().iter().map(|user| {
+    let users = written.users().iter().enumerate().map(|(place, user)| {
         let method = user.method.and_then(cipher).ok_or("users of one port need methods that seal something")?;
         let key = Key::of_password(method, user.password.expose().as_bytes());
-        Ok::<_, String>((key, Member::new(&user.email, user.level.into())))
+        Ok::<_, String>((key, Member::new(&user.email, user.level.into()).at(place)))
     });
     Ok(sealed(users.collect::<Result<_, _>>()?))
 }
@@ -50,7 +50,8 @@ fn new(written: &SsIn, method: SsMethod) -> Result<ShadowsocksUsers, String> {
     }
     let keys = written.users().iter().map(|user| key(method, user.password.expose()));
     let keys = keys.collect::<Option<_>>().and_then(|keys| ServerKeys::shared(own, keys)).ok_or_else(unfit)?;
-    let members = written.users().iter().map(|user| Member::new(&user.email, user.level.into()));
+    let members = written.users().iter().enumerate();
+    let members = members.map(|(place, user)| Member::new(&user.email, user.level.into()).at(place));
     let next = |user: &SsUser| user.address.clone().map(|host| Target { host, port: user.port.0 });
     let servers: Vec<Target> = written.users().iter().filter_map(next).collect();
     // The model lets a relay through only if each of its users has a server.

@@ -11,8 +11,8 @@ pub(super) fn vless(written: &VlessIn) -> Result<Vless, String> {
     if !written.decryption.is_none() {
         return Err("decryption other than none is not built yet".into());
     }
-    let users = written.clients.iter().map(|user| {
-        let member = Member::new(&user.email, user.level);
+    let users = written.clients.iter().enumerate().map(|(place, user)| {
+        let member = Member::new(&user.email, user.level).at(place);
         (Id::new(*user.id.bytes()).key(), VlessUser { member, vision: vision(written, user) })
     });
     let others = written.fallbacks.as_deref().filter(|others| !others.is_empty());

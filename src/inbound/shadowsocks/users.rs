@@ -71,7 +71,7 @@ impl ShadowsocksUsers {
 
     /// The user with this number.
     pub(super) fn member(&self, user: usize) -> &Member {
-        const NOBODY: &Member = &Member { email: None, level: 0 };
+        const NOBODY: &Member = &Member { email: None, level: 0, place: 0 };
         match &self.0 {
             Table::Plain(member) => member,
             Table::New { members, .. } | Table::Old(Old { members, .. }) => members.get(user).unwrap_or(NOBODY),

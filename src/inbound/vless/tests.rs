@@ -228,6 +228,7 @@ async fn vision_leaves_the_outer_tls_on_both_halves() {
 async fn what_a_user_may_not_have_is_refused() {
     let to = || "a.example:443".parse().unwrap();
     let (tcp, udp) = (Command::Tcp(to()), Command::Udp(to()));
+    let carrier = Command::Tcp(crate::proto::mux::carrier().unwrap());
     let behind = |wrapping, command: &Command, more: &[u8]| [&header(wrapping, command)[..], more].concat();
     let (new, xudp) = (&b"\0\x0c\0\x01\x01\x01\x01"[..], &b"\0\x0c\0\0\x01\x01\x02"[..]);
     for (server, said, granted) in [
@@ -236,6 +237,8 @@ async fn what_a_user_may_not_have_is_refused() {
         (server(""), behind(Wrapping::Plain, &Command::Mux, new), true),
         (with_vision(), behind(Wrapping::Vision, &tcp, b""), true),
         (with_vision(), behind(Wrapping::Vision, &Command::Mux, b""), true),
+        (with_vision(), behind(Wrapping::Vision, &carrier, b""), true),
+        (with_vision(), behind(Wrapping::Plain, &carrier, xudp), false),
         (with_vision(), behind(Wrapping::Vision, &udp, b""), false),
         (with_vision(), behind(Wrapping::Plain, &tcp, b""), false),
         (with_vision(), behind(Wrapping::Plain, &udp, b""), true),
@@ -249,6 +252,8 @@ async fn what_a_user_may_not_have_is_refused() {
                 assert!(granted);
                 assert_eq!(datagrams_only, server.users.now().admit(&Id::new(ID).key()).unwrap().vision.is_some());
             }
+            // A carrier of sessions is known here, or its streams would escape.
+            Ok(Accepted::Stream(flow, _)) => assert!(granted && !is_carrier(&flow.target)),
             Ok(_) => assert!(granted, "{said:x?}"),
             Err(fault) => assert!(matches!(fault, Fault::NotServed(_)) && !granted, "{fault}"),
         }

@@ -55,6 +55,10 @@ macro_rules! key_texts {
             fn shape(_: Dialect, _: &mut Defs) -> Json {
                 json!({ "type": "string", "x-secret": true })
             }
+
+            fn if_missing() -> Option<&'static str> {
+                Some(concat!("add `\"", $word, "\": \"none\"`, or the keys that the other side has"))
+            }
         }
     )*};
 }

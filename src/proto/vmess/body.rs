@@ -8,7 +8,7 @@ use super::answer::{self, Answer, Heard, seal_answer};
 use super::cipher::Cipher;
 use super::lengths::{Keys, Lengths};
 use super::request::Request;
-use crate::wire::{Next, Open, Opened, Seal, SealWhole, WireError};
+use crate::wire::{Next, Open, Opened, Seal, SealWhole, TOGETHER, WireError};
 
 /// Seals one direction.
 pub struct Sealer {
@@ -40,9 +40,6 @@ struct Chunks {
 /// Most data of a chunk: with a sealed length, a tag and the longest padding it stays below 16 KiB, the most that any of the
 /// field's readers takes (sing-box; v2ray, Xray and mihomo take more). Xray writes half of it.
 const CHUNK: usize = 16 * 1024 - 16 - 18 - 64;
-
-/// Most bare payload that leaves in one piece with what stands in front.
-const TOGETHER: usize = 15 * 1024;
 
 impl Chunks {
     fn of_request(request: &Request) -> Option<Self> {

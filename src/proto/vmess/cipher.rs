@@ -9,9 +9,17 @@ use crate::wire::WireError;
 
 /// A key with its nonces, which count. The count has sixteen bits and then begins again; that is how the protocol is.
 pub(super) struct Cipher {
-    key: Option<LessSafeKey>,
+    key: Sealing,
     iv: [u8; 16],
     count: u16,
+}
+
+enum Sealing {
+    /// By the protocol's own wish.
+    Nothing,
+    With(LessSafeKey),
+    /// No key of these lengths is refused; if one were, nothing might leave unsealed.
+    Never,
 }
 
 /// Bytes behind what is sealed.
@@ -19,17 +27,18 @@ pub(super) const TAG: usize = 16;
 
 impl Cipher {
     pub(super) fn new(security: Security, key: &[u8; 16], iv: &[u8; 16]) -> Self {
-        let key = match security {
-            Security::Aes128Gcm => UnboundKey::new(&AES_128_GCM, key).ok(),
-            Security::ChaCha20Poly1305 => UnboundKey::new(&CHACHA20_POLY1305, &widened(key)).ok(),
-            Security::None => None,
+        let made = match security {
+            Security::Aes128Gcm => UnboundKey::new(&AES_128_GCM, key),
+            Security::ChaCha20Poly1305 => UnboundKey::new(&CHACHA20_POLY1305, &widened(key)),
+            Security::None => return Self { key: Sealing::Nothing, iv: *iv, count: 0 },
         };
-        Self { key: key.map(LessSafeKey::new), iv: *iv, count: 0 }
+        let key = made.map_or(Sealing::Never, |key| Sealing::With(LessSafeKey::new(key)));
+        Self { key, iv: *iv, count: 0 }
     }
 
     /// Bytes that sealing adds.
     pub(super) fn overhead(&self) -> usize {
-        if self.key.is_some() { TAG } else { 0 }
+        if matches!(self.key, Sealing::Nothing) { 0 } else { TAG }
     }
 
     fn nonce(&mut self) -> Nonce {
@@ -45,19 +54,27 @@ impl Cipher {
         let at = out.len();
         out.extend_from_slice(plain);
         let nonce = self.nonce();
-        let Some(key) = &self.key else { return };
-        // Fails for inputs of many gigabytes alone; a body without its tag is refused by the peer.
-        if let Ok(tag) = key.seal_in_place_separate_tag(nonce, Aad::empty(), &mut out[at..]) {
-            out.extend_from_slice(tag.as_ref());
+        let tag = match &self.key {
+            Sealing::Nothing => return,
+            Sealing::With(key) => key.seal_in_place_separate_tag(nonce, Aad::empty(), &mut out[at..]).ok(),
+            Sealing::Never => None,
+        };
+        match tag {
+            Some(tag) => out.extend_from_slice(tag.as_ref()),
+            // Fails for inputs of many gigabytes alone; a chunk that is not there is refused by the peer.
+            None => out.truncate(at),
         }
     }
 
     /// Opens what it is given where it lies; the plain bytes are in front.
     pub(super) fn open(&mut self, sealed: &mut [u8]) -> Result<(), WireError> {
         let nonce = self.nonce();
-        let Some(key) = &self.key else { return Ok(()) };
-        key.open_in_place(nonce, Aad::empty(), sealed).map_err(|_| WireError::Malformed { what: "sealed chunk" })?;
-        Ok(())
+        let opened = match &self.key {
+            Sealing::Nothing => return Ok(()),
+            Sealing::With(key) => key.open_in_place(nonce, Aad::empty(), sealed).is_ok(),
+            Sealing::Never => false,
+        };
+        if opened { Ok(()) } else { Err(WireError::Malformed { what: "sealed chunk" }) }
     }
 }
 
@@ -81,6 +98,15 @@ mod tests {
     fn the_wide_key_is_known() {
         let wide = widened(&array(KEY));
         assert_eq!(wide[..], hex("35ba6d08f0e34c15b9d0b09998960eb608192e2100960d3badb6175ebb26e7ab"));
+    }
+
+    #[test]
+    fn without_a_key_nothing_leaves_and_nothing_is_believed() {
+        let mut cipher = Cipher { key: Sealing::Never, iv: [2; 16], count: 0 };
+        let mut out = BytesMut::from(&b"before"[..]);
+        cipher.seal(b"secret", &mut out);
+        assert_eq!((&out[..], cipher.overhead()), (&b"before"[..], TAG));
+        assert!(cipher.open(&mut [0; 40]).is_err());
     }
 
     #[test]

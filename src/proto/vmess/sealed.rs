@@ -28,8 +28,10 @@ impl Part {
         out.extend_from_slice(plain);
         let nonce = Nonce::assume_unique_for_key(self.iv);
         let tag = self.key.map(|key| key.seal_in_place_separate_tag(nonce, Aad::from(beside), &mut out[at..]));
-        if let Some(Ok(tag)) = tag {
-            out.extend_from_slice(tag.as_ref());
+        match tag {
+            Some(Ok(tag)) => out.extend_from_slice(tag.as_ref()),
+            // No key of that length is refused; if one were, nothing may leave unsealed.
+            _ => out.truncate(at),
         }
     }
 
@@ -84,6 +86,13 @@ fn sealed(command: &[u8; 16], id: &AuthId, nonce: [u8; 8], plain: &[u8]) -> Vec<
 mod tests {
     use super::super::vectors::{AUTH_ID, CMD_KEY, PLAIN, SEALED, array, hex};
     use super::*;
+
+    #[test]
+    fn without_a_key_nothing_leaves() {
+        let mut out = b"before".to_vec();
+        Part { key: None, iv: [0; 12] }.seal(b"secret", b"", &mut out);
+        assert_eq!(out, b"before");
+    }
 
     #[test]
     fn known_answers() {

@@ -357,6 +357,11 @@ fn what_does_not_fit_together_is_told() {
         assert!(said(&problems).contains(want), "{json}\n{}", said(&problems));
         assert!(!said(&problems).contains(ID));
     }
+    let bare = way("vless", json!({ "vnext": [{ "address": "a", "port": 1, "users": [{ "id": ID }] }] }));
+    let (_, problems) = read(Dialect::Json, &tree(&bare), outbound::read);
+    let told = problems.iter().find(|problem| problem.message == "missing field `encryption`");
+    let help = "add `\"encryption\": \"none\"`, or the keys that the other side has";
+    assert_eq!(told.and_then(|problem| problem.help.as_deref()), Some(help));
     let twice =
         door("trojan", json!({ "clients": [{ "password": "a", "email": "E" }, { "password": "b", "email": "e" }] }));
     let (_, problems) = read(Dialect::Json, &tree(&twice), inbound::read);
