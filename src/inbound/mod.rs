@@ -17,6 +17,7 @@ mod mux;
 mod place;
 mod roaming;
 mod shadowsocks;
+mod skewed;
 mod socks;
 #[cfg(test)]
 mod testing;

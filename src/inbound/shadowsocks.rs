@@ -6,6 +6,7 @@
 //! keeps replays of the old generation out too, which Xray lets in.
 
 mod datagrams;
+mod ended;
 mod replays;
 mod users;
 
@@ -18,6 +19,7 @@ use rand::Rng;
 use tokio::time::Instant;
 
 use super::drain::reset;
+use super::skewed::Skewed;
 use super::users::{Member, Users};
 use super::visit::{Accepted, Common, Fault, Visitor, part};
 use crate::addr::{Network, Target};
@@ -28,9 +30,10 @@ use crate::proto::shadowsocks::{self as old, Salts, Sealer};
 use crate::proto::socks::read_address;
 use crate::wire::{Handshake, Step, WireError, whole};
 use datagrams::Datagrams;
+use ended::Ended;
 use replays::Replays;
 pub use users::ShadowsocksUsers;
-use users::{Old, Skewed, Table, next};
+use users::{Old, Table, next};
 
 /// A Shadowsocks server.
 #[derive(Debug)]
@@ -38,8 +41,12 @@ pub struct Shadowsocks {
     users: Users<ShadowsocksUsers>,
     salts: Mutex<Salts>,
     replays: Arc<Replays>,
+    ended: Arc<Ended>,
     skewed: Skewed,
 }
+
+/// Seconds by which clocks may differ.
+const CLOCKS: u64 = 30;
 
 /// Seconds for which a salt is kept at least: twice what clocks may differ.
 const TURN: u64 = 60;
@@ -57,7 +64,7 @@ impl Shadowsocks {
         // Without times in its headers, a salt of the old generation is kept for as long as there is room.
         let turn = if matches!(users.0, Table::New { .. }) { TURN } else { u64::MAX };
         let (salts, replays) = (Mutex::new(Salts::new(turn, SALTS)), Arc::default());
-        Self { users: Users::new(users), salts, replays, skewed: Skewed::default() }
+        Self { users: Users::new(users), salts, replays, ended: Arc::default(), skewed: Skewed::default() }
     }
 
     /// Takes over the users of another.
@@ -82,8 +89,8 @@ impl Shadowsocks {
     /// The association of one client of a shared socket.
     pub(super) fn packets(&self, common: &Common, visitor: &Visitor, session: Session) -> Result<Accepted, Fault> {
         let users = self.users.now();
-        let begun = Datagrams::begin(&users, &self.replays, session);
-        let (user, packets) = begun.inspect_err(|error| self.skewed.tell(common, error))?;
+        let begun = Datagrams::begin(&users, &self.replays, &self.ended, session);
+        let (user, packets) = begun.inspect_err(|error| self.skewed.tell(common, error, CLOCKS))?;
         let mut flow = visitor.flow_of(common, Network::Udp, packets.target().clone(), users.member(user));
         flow.remote &= !users.relays();
         Ok(Accepted::Packets(flow, Box::new(packets)))
@@ -160,7 +167,7 @@ impl Visit<'_> {
             Ok(accepted) => accepted,
             Err(fault) => {
                 if let DriveError::Wire(error) = &fault {
-                    self.server.skewed.tell(self.common, error);
+                    self.server.skewed.tell(self.common, error, CLOCKS);
                     leave(&mut io).await;
                 }
                 return Err(fault.into());

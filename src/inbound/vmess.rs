@@ -4,11 +4,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rand::{SeedableRng, random_range};
-use tokio::io::AsyncReadExt;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
+use super::drain::Drain;
+use super::skewed::Skewed;
 use super::users::{Member, Users};
 use super::visit::{Accepted, Common, Fault, Visitor, part};
 use crate::addr::Network;
@@ -22,27 +23,31 @@ use crate::wire::{Frames, WireError};
 /// A VMess server.
 #[derive(Debug)]
 pub struct Vmess {
-    users: Users<vmess::Users<Member>>,
+    users: Users<Table>,
     history: Mutex<History>,
+    skewed: Skewed,
+}
+
+/// Who may come in, and how others are sent away.
+#[derive(Debug)]
+struct Table {
+    users: vmess::Users<Member>,
     /// How much is read of a stranger; nothing where its bytes come in a carrier.
-    patience: Option<usize>,
+    drain: Option<Drain>,
 }
 
 /// What a stranger's connection is read for at least: the parts of a header whose length is known.
 const LEAST: usize = 16 + 38;
 
-/// What is added to that, once for a server and once more for a connection (Xray's bounds): whoever tries lengths until the
-/// connection closes learns the server's number, and nothing about the protocol.
-const SERVERS: usize = 3266;
-const CONNECTIONS: usize = 64;
-
 impl Vmess {
     /// With these users. `bare` are visitors whose bytes nothing is put around: of these strangers are read for a while, as
-    /// Xray does it, which ends the others at once.
+    /// Xray does it, which ends the others at once. For how long depends on the users and on nothing else, so that a restart
+    /// changes nothing: whoever tries lengths until the connection closes learns that number, and nothing about the protocol.
     #[must_use]
     pub fn new(users: vmess::Users<Member>, bare: bool) -> Self {
-        let patience = bare.then(|| LEAST + random_range(0..SERVERS));
-        Self { users: Users::new(users), history: Mutex::new(History::new(clock::seconds())), patience }
+        let drain = bare.then(|| Drain::new(users.seed(), LEAST));
+        let (users, history) = (Users::new(Table { users, drain }), Mutex::new(History::new(clock::seconds())));
+        Self { users, history, skewed: Skewed::default() }
     }
 
     /// Takes over the users of another.
@@ -55,10 +60,18 @@ impl Vmess {
         let (mut io, mut held) = (arrival.io, BytesMut::new());
         let until = Instant::now() + common.handshake;
         let mut known = 0;
-        match self.read(&mut io, &mut held, until, &mut known).await {
+        let table = self.users.now();
+        match self.read(&table.users, &mut io, &mut held, until, &mut known).await {
             Ok((member, request)) => begin(common, visitor, &member, &request, io, held),
             Err(fault) => {
-                self.turn_away(&mut io, known + held.len(), until).await;
+                if let Fault::Handshake(DriveError::Wire(error)) = &fault {
+                    self.skewed.tell(common, error, vmess::WINDOW);
+                }
+                match table.drain {
+                    // However far it came, so that nobody learns at which byte it failed.
+                    Some(drain) => drain.run(&mut io, known + held.len(), until).await,
+                    None => part(&mut io).await,
+                }
                 Err(fault)
             }
         }
@@ -67,19 +80,14 @@ impl Vmess {
     /// Who it is, and what is asked for. `known` is how much was used before something failed.
     async fn read(
         &self,
+        users: &vmess::Users<Member>,
         io: &mut BoxStream,
         held: &mut BytesMut,
         until: Instant,
         known: &mut usize,
     ) -> Result<(Member, Request), Fault> {
-        let users = self.users.now();
         let bounds = || Bounds::within(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
-        let knocked = match drive(io, held, &mut Knock::new(&users, clock::seconds()), bounds()).await {
-            Err(DriveError::Wire(WireError::Replayed)) => {
-                return Err(Fault::NotServed("a VMess user whose clock differs from ours by more than two minutes"));
-            }
-            other => other?,
-        };
+        let knocked = drive(io, held, &mut Knock::new(users, clock::seconds()), bounds()).await?;
         *known = knocked.id.len();
         let history = || self.history.lock().unwrap_or_else(PoisonError::into_inner);
         if !history().is_new_id(&knocked.id, clock::seconds()) {
@@ -91,23 +99,6 @@ impl Vmess {
             return Err(WireError::Replayed.into());
         }
         Ok((member.clone(), request))
-    }
-
-    /// Ends a stranger's connection: bare ones are read for as long as any other would be, so that nobody learns at which byte
-    /// it failed.
-    async fn turn_away(&self, io: &mut BoxStream, read: usize, until: Instant) {
-        if let Some(patience) = self.patience {
-            let mut left = (patience + random_range(0..CONNECTIONS)).saturating_sub(read);
-            let mut scrap = [0; 512];
-            while left > 0 {
-                let room = scrap.len().min(left);
-                match timeout_at(until, io.read(&mut scrap[..room])).await {
-                    Ok(Ok(came)) if came > 0 => left -= came,
-                    _ => break,
-                }
-            }
-        }
-        part(io).await;
     }
 }
 

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
 
+use super::ended::Ended;
 use super::replays::Replays;
 use super::users::{Old, ShadowsocksUsers, Table, next};
 use crate::addr::Target;
@@ -23,10 +24,16 @@ pub(super) struct Datagrams {
     first: Option<BytesMut>,
     target: Target,
     out: BytesMut,
+    ended: Arc<Ended>,
 }
 
 /// The codec of whoever sent this datagram, and which user that is.
-fn codec_of(users: &ShadowsocksUsers, replays: &Arc<Replays>, datagram: &[u8]) -> Result<(usize, Codec), WireError> {
+fn codec_of(
+    users: &ShadowsocksUsers,
+    replays: &Arc<Replays>,
+    ended: &Ended,
+    datagram: &[u8],
+) -> Result<(usize, Codec), WireError> {
     match &users.0 {
         Table::Plain(_) => Ok((0, Codec::Plain)),
         Table::New { keys, servers, .. } if !servers.is_empty() => {
@@ -35,7 +42,10 @@ fn codec_of(users: &ShadowsocksUsers, replays: &Arc<Replays>, datagram: &[u8]) -
             Ok((user, Codec::Relay(Box::new(passing), server)))
         }
         Table::New { keys, .. } => {
-            let session = ServerSession::new(keys, datagram, rand::random())?;
+            let mut session = ServerSession::new(keys, datagram, rand::random())?;
+            if let Some(window) = ended.get(session.id(), clock::seconds()) {
+                session.resume(window);
+            }
             Ok((session.user(), Codec::Server(Box::new(session))))
         }
         Table::Old(Old { keys, .. }) => {
@@ -52,22 +62,33 @@ impl Datagrams {
     pub(super) fn begin(
         users: &ShadowsocksUsers,
         replays: &Arc<Replays>,
+        ended: &Arc<Ended>,
         mut session: Session,
     ) -> Result<(usize, Self), WireError> {
         let mut buf = BytesMut::new();
         if !session.try_recv(&mut buf) {
             return Err(WireError::Truncated { need: 1 });
         }
-        let (user, mut codec) = codec_of(users, replays, &buf)?;
+        let (user, mut codec) = codec_of(users, replays, ended, &buf)?;
         let (target, at) = codec.open(&mut buf, clock::seconds())?;
         buf.truncate(at.end);
         buf.advance(at.start);
-        Ok((user, Self { session, codec, first: Some(buf), target, out: BytesMut::new() }))
+        let (out, ended) = (BytesMut::new(), Arc::clone(ended));
+        Ok((user, Self { session, codec, first: Some(buf), target, out, ended }))
     }
 
     /// Where the first datagram is to go.
     pub(super) fn target(&self) -> &Target {
         &self.target
+    }
+}
+
+/// Before the client can come again, since its place is free only when all of this is gone.
+impl Drop for Datagrams {
+    fn drop(&mut self) {
+        if let Codec::Server(session) = &self.codec {
+            self.ended.put(session.id(), session.window().clone(), clock::seconds());
+        }
     }
 }
 

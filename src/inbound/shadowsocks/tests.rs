@@ -253,3 +253,26 @@ async fn a_session_of_2022_may_move_but_nobody_can_take_it() {
     assert_eq!((from, &room[answer]), (target(), &b"answer"[..]));
     assert!(begun.try_recv().is_err());
 }
+
+#[tokio::test]
+async fn what_an_ended_session_sent_opens_no_other() {
+    let (at, mut begun) = shared(new_server()).await;
+    let keys = ClientKeys::new(vec![new_key(1), new_key(3)]).expect("keys");
+    let mut session = ClientSession::new(keys, [7; 8]).expect("keys");
+    let mut sealed = |payload: &[u8]| {
+        let mut out = BytesMut::new();
+        session.seal(&target(), payload, clock::seconds(), 0, [0; 24], &mut out);
+        out
+    };
+    let (client, thief) = (client().await, client().await);
+    let (one, two) = (sealed(b"one"), sealed(b"two"));
+    client.send_to(&one, at).await.expect("sent");
+    let Some(Accepted::Packets(_, packets)) = begun.recv().await else { unreachable!("an association") };
+    drop(packets);
+    thief.send_to(&one, at).await.expect("sent");
+    client.send_to(&two, at).await.expect("sent");
+    let Some(Accepted::Packets(_, mut packets)) = begun.recv().await else { unreachable!("an association") };
+    let mut buf = BytesMut::new();
+    recv(&mut packets, &mut buf).await.expect("a datagram");
+    assert_eq!(&buf[..], b"two", "the session goes on with what is new alone");
+}

@@ -1,13 +1,10 @@
-//! Who may come in, and what is told of clocks that are wrong.
+//! Who may come in.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::addr::Target;
 use crate::inbound::drain::Drain;
 use crate::inbound::users::Member;
-use crate::inbound::visit::Common;
-use crate::net::clock;
 use crate::proto::shadowsocks::Key;
 use crate::proto::shadowsocks::v2022::ServerKeys;
 use crate::wire::WireError;
@@ -92,32 +89,5 @@ impl fmt::Debug for ShadowsocksUsers {
             Table::New { members, .. } | Table::Old(Old { members, .. }) => members.len(),
         };
         write!(f, "ShadowsocksUsers({count})")
-    }
-}
-
-/// Tells of wrong clocks, which would else show as silence on both sides; but not more than once a minute, since whoever
-/// recorded an opening could make it be told as often as he likes.
-#[derive(Debug, Default)]
-pub(super) struct Skewed {
-    told: AtomicU64,
-}
-
-const PAUSE: u64 = 60;
-
-impl Skewed {
-    pub(super) fn tell(&self, common: &Common, error: &WireError) {
-        let WireError::Clock { off } = error else { return };
-        let now = clock::seconds();
-        let told = self.told.load(Ordering::Relaxed);
-        if now.saturating_sub(told) >= PAUSE
-            && self.told.compare_exchange(told, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        {
-            tracing::warn!(
-                inbound = %common.tag,
-                off,
-                "a user was refused because the two clocks differ by more than 30 seconds: set both right (NTP), or else \
-                 somebody replays what he recorded"
-            );
-        }
     }
 }

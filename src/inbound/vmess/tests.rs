@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
@@ -120,8 +120,11 @@ async fn users_are_replaced_while_it_runs() {
 /// A stranger writes until the connection closes; how much it took must not depend on where the header failed.
 #[tokio::test]
 async fn strangers_are_read_for_as_long_wherever_they_fail() {
-    // Drawn as everywhere, but longer than what the strangers here say at once.
-    let server = std::sync::Arc::new(Vmess { patience: Some(1000), ..server() });
+    // Longer than what the strangers here say at once.
+    let (least, most) = (1000, 1000 + 64);
+    let drain = Some(Drain::new((least - LEAST) as u64, LEAST));
+    let table = Table { users: vmess::Users::new([(account(), Member::default())]), drain };
+    let server = std::sync::Arc::new(Vmess { users: Users::new(table), ..server() });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let good = header(&request(Command::Mux, Security::Aes128Gcm, 0x0d), clock::seconds());
     let mut bad = good.clone();
@@ -130,7 +133,6 @@ async fn strangers_are_read_for_as_long_wherever_they_fail() {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (io, _) = listener.accept().await.unwrap();
         let server = std::sync::Arc::clone(&server);
-        let least = 1000;
         let task = tokio::spawn(async move {
             let arrival = Arrival { io: Box::new(io), hello: None, source: None };
             server.accept(&common(), &visitor(), arrival).await.is_err()
@@ -139,7 +141,7 @@ async fn strangers_are_read_for_as_long_wherever_they_fail() {
         client.write_all(&vec![0; least - said.len() - 1]).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert!(!task.is_finished());
-        client.write_all(&[0; CONNECTIONS + 1]).await.unwrap();
+        client.write_all(&vec![0; most - least + 1]).await.unwrap();
         assert!(task.await.unwrap());
     }
 }

@@ -23,7 +23,7 @@ pub type AuthId = [u8; 16];
 const SALT: &[u8] = b"c48619fe-8f02-49e0-b9e9-edf763e17e21";
 
 /// Seconds by which clocks may differ, both ways.
-const WINDOW: u64 = 120;
+pub const WINDOW: u64 = 120;
 
 /// A connection was begun by this user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,10 @@ pub(super) enum Fresh {
     /// Just now.
     Yes,
     /// At another time: a replay, or somebody's clock is wrong.
-    No,
+    No {
+        /// Seconds between the two clocks.
+        off: u64,
+    },
 }
 
 impl Account {
@@ -75,8 +78,8 @@ impl Account {
         }
         let time = said.first_chunk().map_or(0, |time| u64::from_be_bytes(*time));
         // Times before 1970 are those of no clock.
-        let fresh = i64::try_from(time).is_ok() && time.abs_diff(now) <= WINDOW;
-        Some(if fresh { Fresh::Yes } else { Fresh::No })
+        let off = time.abs_diff(now);
+        Some(if i64::try_from(time).is_ok() && off <= WINDOW { Fresh::Yes } else { Fresh::No { off } })
     }
 }
 
@@ -109,14 +112,14 @@ mod tests {
             (TIME, Fresh::Yes),
             (TIME - 120, Fresh::Yes),
             (TIME + 120, Fresh::Yes),
-            (TIME - 121, Fresh::No),
-            (TIME + 121, Fresh::No),
-            (u64::MAX, Fresh::No),
+            (TIME - 121, Fresh::No { off: 121 }),
+            (TIME + 121, Fresh::No { off: 121 }),
+            (u64::MAX, Fresh::No { off: u64::MAX - TIME }),
         ] {
             assert_eq!(account.knows(&id, now), Some(fresh), "{now}");
         }
         assert_eq!(Account::new(&[0; 16]).knows(&id, TIME), None);
-        assert_eq!(account.knows(&account.auth_id(u64::MAX, [0; 4]), u64::MAX), Some(Fresh::No));
+        assert_eq!(account.knows(&account.auth_id(u64::MAX, [0; 4]), u64::MAX), Some(Fresh::No { off: 0 }));
         let mut other = id;
         other[3] ^= 1;
         assert_eq!(account.knows(&other, TIME), None);

@@ -14,7 +14,7 @@ mod server;
 #[cfg(test)]
 mod vectors;
 
-pub use account::{Account, AuthId};
+pub use account::{Account, AuthId, WINDOW};
 pub use body::{Opener, Sealer};
 pub use options::{Options, Security};
 pub use replay::{History, SessionId};

@@ -21,6 +21,18 @@ impl<U> Users<U> {
     }
 }
 
+impl<U> Users<U> {
+    /// A number that depends on who they are and on nothing else, and tells nothing of them.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        let mut hasher = blake3::Hasher::new_derive_key("etemenanki vmess how strangers are sent away");
+        for user in &self.0 {
+            hasher.update(user.0.command());
+        }
+        hasher.finalize().as_bytes().first_chunk().map_or(0, |front| u64::from_be_bytes(*front))
+    }
+}
+
 impl<U> fmt::Debug for Users<U> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Users({})", self.0.len())
@@ -54,14 +66,14 @@ impl<'a, U> Knock<'a, U> {
 impl<U> Handshake for Knock<'_, U> {
     type Output = Knocked<U>;
 
-    /// [`WireError::Replayed`] means that a user made the id, but not in these minutes.
+    /// [`WireError::Clock`] means that a user made the id, but not in these minutes.
     fn step(&mut self, input: &[u8], _: &mut Vec<u8>) -> Result<Step<Knocked<U>>, WireError> {
         whole(input, |reader| {
             let id = reader.take_array()?;
             let found = self.users.0.iter().find_map(|user| user.0.knows(&id, self.now).map(|fresh| (user, fresh)));
             match found {
                 Some((user, Fresh::Yes)) => Ok(Knocked { user: Arc::clone(user), id }),
-                Some((_, Fresh::No)) => Err(WireError::Replayed),
+                Some((_, Fresh::No { off })) => Err(WireError::Clock { off }),
                 None => Err(WireError::Denied { what: "VMess user" }),
             }
         })
@@ -156,10 +168,17 @@ mod tests {
     fn strangers_and_late_comers_are_told_apart() {
         let wire = hex(SEALED);
         let knock = |users: &Users<u8>, now| Knock::new(users, now).step(&wire, &mut vec![]).map(|_| ());
-        assert_eq!(knock(&users(), TIME + 200), Err(WireError::Replayed));
+        assert_eq!(knock(&users(), TIME + 200), Err(WireError::Clock { off: 200 }));
         let others = Users::new([(Account::new(&[1; 16]), 1)]);
         assert_eq!(knock(&others, TIME), Err(WireError::Denied { what: "VMess user" }));
         assert!(knock(&users(), TIME).is_ok());
+    }
+
+    #[test]
+    fn the_seed_is_that_of_the_users() {
+        let others = Users::new([(Account::new(&[1; 16]), 1)]);
+        assert_eq!(users().seed(), users().seed());
+        assert_ne!(users().seed(), others.seed());
     }
 
     #[test]

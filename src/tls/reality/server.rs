@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use rustls::KeyLog;
 use rustls::crypto::CryptoProvider;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
@@ -19,7 +19,7 @@ use self::refusal::Refusal;
 use self::reply::{KeyLine, reply};
 use self::rules::{Admitted, Rules};
 use self::site::{Ends, Site};
-use self::tails::Tails;
+use self::tails::{Lengths, Tails};
 use self::throttle::{Rate, throttled};
 use super::super::crypto::Crypto;
 use super::super::error::TlsError;
@@ -118,15 +118,19 @@ impl RealityServer {
         limit: Duration,
     ) -> io::Result<(RealityStream<S>, Box<str>)> {
         self.begin();
-        let inner = &*self.0;
+        let inner = &self.0;
+        let begun = Instant::now();
         let mut site = inner.site.dial(Ends::of(&io), limit).await?;
+        let dialed = begun.elapsed();
         let (mut seen, mut said) = (BytesMut::new(), BytesMut::new());
         let refusal = match inner.hear(&mut io, &mut site, &mut seen, &mut said).await? {
             Ok(admitted) => {
+                let asked = Instant::now();
                 let learnt = timeout(limit, learn(&mut site, &mut said)).await;
+                let took = dialed + asked.elapsed();
                 match learnt.unwrap_or(Err(Refusal::SilentSite)).and_then(|answer| inner.reply(&seen, admitted, answer))
                 {
-                    Ok(reply) => return inner.shake(io, site, reply, limit).await,
+                    Ok(reply) => return inner.shake(io, site, reply, took, limit).await,
                     Err(refusal) => refusal,
                 }
             }
@@ -191,11 +195,13 @@ impl Inner {
         Ok(Reply { bytes, waiting, admitted, class: Class::of(hello.alpn) })
     }
 
+    /// `took` is what the site itself needed for its first answer.
     async fn shake<S: Stream>(
-        &self,
+        self: &Arc<Self>,
         mut io: S,
         mut site: BoxStream,
         mut reply: Reply,
+        took: Duration,
         limit: Duration,
     ) -> io::Result<(RealityStream<S>, Box<str>)> {
         let shaking = async {
@@ -210,7 +216,7 @@ impl Inner {
             drop(site);
             let mut sealer = ready.sealer;
             let mut tail = BytesMut::new();
-            for len in self.tails.of(&reply.admitted.name, reply.class, &self.site, &self.provider).await {
+            for len in self.tail(&reply.admitted.name, reply.class, took).await {
                 // A length that we cannot make was none of a site either.
                 let _ = sealer.seal_nothing(len, &mut tail);
             }
@@ -224,6 +230,19 @@ impl Inner {
             Ok((Framed::new(io, held, sealer, ready.opener), reply.admitted.name))
         };
         timeout(limit, shaking).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// What the site sends behind a handshake. Where that is not known yet, no visitor waits longer for it than the site's own
+    /// handshake would have taken; the first ones after the start get on without. (The reference server lets them wait for
+    /// five seconds, and five more, until it knows.)
+    async fn tail(self: &Arc<Self>, name: &str, class: Class, wait: Duration) -> Lengths {
+        if let Some(known) = self.tails.known(name, class) {
+            return known;
+        }
+        let (inner, name) = (Arc::clone(self), Box::<str>::from(name));
+        // By itself, so that the next visitor knows even if this one is gone.
+        let asked = tokio::spawn(async move { inner.tails.of(&name, class, &inner.site, &inner.provider).await });
+        timeout(wait, asked).await.ok().and_then(Result::ok).unwrap_or_default()
     }
 
     async fn hand_through<S: Stream + 'static>(&self, io: S, site: BoxStream, said: BytesMut) {

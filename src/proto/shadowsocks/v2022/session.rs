@@ -188,6 +188,23 @@ impl ServerSession {
         self.user
     }
 
+    /// The client's name for the session.
+    #[must_use]
+    pub fn id(&self) -> [u8; 8] {
+        self.client.id
+    }
+
+    /// Which numbers came.
+    #[must_use]
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Goes on where an earlier association of the same session ended.
+    pub fn resume(&mut self, window: Window) {
+        self.window = window;
+    }
+
     /// Opens a named datagram where it lies; gives where it is to go and where its payload lies.
     ///
     /// # Errors

@@ -45,15 +45,18 @@ impl Tails {
         self.by_name.keys().cloned().collect()
     }
 
-    /// Asks for one name in all classes.
+    /// Asks for one name in all classes, all at once: until it is known, visitors go without.
     pub(super) async fn learn(&self, name: &str, site: &Site, provider: &Arc<CryptoProvider>) {
-        for class in Class::ALL {
-            self.of(name, class, site, provider).await;
-        }
-        if let Some(learnt) = self.by_name.get(name) {
-            // Where it could not be learnt the usual stays.
-            let _ = learnt.patience.get_or_try_init(|| patience(name, site, provider)).await;
-        }
+        let Some(learnt) = self.by_name.get(name) else { return };
+        let of = |class| self.of(name, class, site, provider);
+        // Where patience could not be learnt the usual stays.
+        let patience = learnt.patience.get_or_try_init(|| patience(name, site, provider));
+        let _ = tokio::join!(of(Class::Bare), of(Class::Http1), of(Class::Http2), patience);
+    }
+
+    /// The lengths, if they are known.
+    pub(super) fn known(&self, name: &str, class: Class) -> Option<Lengths> {
+        self.by_name.get(name)?.tails[class as usize].get().cloned()
     }
 
     /// How many useless records the site bears before a client's Finished.

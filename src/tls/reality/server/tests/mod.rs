@@ -32,6 +32,11 @@ const GREETING: &[u8] = b"this is the site";
 
 /// A site that greets whoever gets through its handshake.
 async fn site() -> Site {
+    site_that(true).await
+}
+
+/// The same, or one that is never done with greeting.
+async fn site_that(ends: bool) -> Site {
     let crypto = Crypto::default();
     let (chain, key) = Authority::alone(SITE);
     let own = certified(&chain, &key, crypto.provider()).unwrap();
@@ -48,6 +53,13 @@ async fn site() -> Site {
             tokio::spawn(async move {
                 let mut stream = acceptor.accept(io).await?;
                 stream.write_all(GREETING).await?;
+                if !ends {
+                    loop {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        stream.write_all(b".").await?;
+                        stream.flush().await?;
+                    }
+                }
                 stream.shutdown().await
             });
         }
@@ -387,6 +399,21 @@ async fn either_half_may_go_on_bare() {
     assert_eq!(payload(&mut io, &mut held, &mut shaken.opener).await, b"sealed");
     io.read_to_end(&mut shaken.rest).await.unwrap();
     assert!([&held[..], &shaken.rest[..]].concat().ends_with(b"bare"), "no alert behind it");
+}
+
+/// Until it is known what stands behind the site's handshake, nobody waits for it.
+#[tokio::test]
+async fn the_first_visitor_does_not_wait_for_what_the_site_may_send() {
+    let server = RealityServer::new(&Crypto::default(), &options(site_that(false).await)).unwrap();
+    let mut io = dial(&server).await;
+    let mut shaken = shake(&mut io, &Visitor::new(&offer())).await;
+    io.write_all(&shaken.finished).await.unwrap();
+    let mut said = BytesMut::new();
+    shaken.sealer.seal(b"echo", &mut said);
+    io.write_all(&said).await.unwrap();
+    let mut held = BytesMut::from(&shaken.rest[..]);
+    let echoed = timeout(LIMIT / 4, payload(&mut io, &mut held, &mut shaken.opener)).await;
+    assert_eq!(echoed.unwrap(), b"echo");
 }
 
 /// The site's tickets are imitated: rustls sends them, and their lengths are asked for.
