@@ -52,7 +52,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
     Ok(Inbound {
         common: common(written, policy),
         kind,
-        places: places(written, networks)?,
+        places: places(written, networks, acceptor.quic().is_some())?,
         options: SocketOptions::from(&written.stream.sockopt),
         original: original(written),
         acceptor,
@@ -138,10 +138,13 @@ fn original(written: &Written) -> Original {
     }
 }
 
-fn places(written: &Written, networks: Networks) -> Result<Vec<Place>, String> {
+fn places(written: &Written, networks: Networks, quic: bool) -> Result<Vec<Place>, String> {
     let ip = match &written.listen {
         Listen::Any => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         Listen::Ip(ip) => *ip,
+        Listen::Unix { .. } | Listen::Abstract { .. } if quic => {
+            return Err("HTTP/3 (alpn h3) cannot be spoken at a Unix socket".into());
+        }
         Listen::Unix { path, mode } => {
             return Ok(vec![Place::Unix(UnixPlace::File { path: path.into(), mode: *mode })]);
         }
@@ -150,9 +153,13 @@ fn places(written: &Written, networks: Networks) -> Result<Vec<Place>, String> {
         }
     };
     let ports = written.ports.as_ref().ok_or("it has no port to listen on")?;
+    if quic && networks.contains(Network::Udp) {
+        return Err("its own UDP and HTTP/3 (alpn h3) would need the same port".into());
+    }
     let each = |port| {
         let at = SocketAddr::new(ip, port);
-        let tcp = networks.contains(Network::Tcp).then_some(Place::Tcp(at));
+        let place = if quic { Place::Quic(at) } else { Place::Tcp(at) };
+        let tcp = networks.contains(Network::Tcp).then_some(place);
         tcp.into_iter().chain(networks.contains(Network::Udp).then_some(Place::Udp(at)))
     };
     Ok(ports.iter().flat_map(each).collect())

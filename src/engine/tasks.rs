@@ -86,7 +86,10 @@ impl Running {
             over.iter().for_each(CancellationToken::cancel);
         });
         // Connections live without their listener; datagrams do not.
-        seats.into_iter().filter(|seat| matches!(seat.place, Place::Udp(_)) && !seat.is_over()).collect()
+        seats
+            .into_iter()
+            .filter(|seat| matches!(seat.place, Place::Udp(_) | Place::Quic(_)) && !seat.is_over())
+            .collect()
     }
 }
 

@@ -14,7 +14,7 @@ use super::visit::{Accepted, Common, Fault, Visitor};
 use crate::flow::{BoxStream, Flow, Sink, Stream};
 use crate::net::{Session, SocketOptions, original_destination};
 use crate::proto::mux::is_carrier;
-use crate::transport::{Acceptor, Arrival, Arrivals};
+use crate::transport::{AcceptError, Acceptor, Arrival, Arrivals, quic};
 
 /// One inbound, ready to listen.
 #[derive(Debug)]
@@ -80,19 +80,32 @@ impl Host {
     pub(super) fn visit<S: Stream + 'static>(self: Arc<Self>, io: S, visitor: Visitor) {
         tokio::spawn(async move {
             // Boxed, so that a flow that runs for hours does not keep the room its handshake needed.
-            let arriving = Box::pin(self.inbound.acceptor.accept(io, self.inbound.common.handshake));
-            match arriving.await {
-                Ok(Arrivals::One(arrival)) => self.receive(arrival, visitor).await,
-                Ok(Arrivals::Many(mut arrivals)) => {
-                    // Once it closes, no further stream is taken; those that run go on.
-                    while let Some(Some(arrival)) = self.closing.run_until_cancelled(arrivals.recv()).await {
-                        let host = Arc::clone(&self);
-                        tokio::spawn(async move { host.receive(arrival, visitor).await });
-                    }
-                }
-                Err(error) => self.deliver(Err(error.into()), visitor.source).await,
-            }
+            let arriving = Box::pin(self.inbound.acceptor.accept(io, self.inbound.common.handshake)).await;
+            self.arrive(arriving, visitor).await;
         });
+    }
+
+    /// Takes whoever calls by QUIC at a socket that is bound here.
+    pub(super) fn call(self: Arc<Self>, caller: quic::Caller, bound: SocketAddr) {
+        let visitor = Visitor { source: caller.source(), local: caller.local(bound), original: None };
+        tokio::spawn(async move {
+            let arriving = Box::pin(self.inbound.acceptor.accept_quic(caller, self.inbound.common.handshake)).await;
+            self.arrive(arriving, visitor).await;
+        });
+    }
+
+    async fn arrive(self: Arc<Self>, arrived: Result<Arrivals, AcceptError>, visitor: Visitor) {
+        match arrived {
+            Ok(Arrivals::One(arrival)) => self.receive(arrival, visitor).await,
+            Ok(Arrivals::Many(mut arrivals)) => {
+                // Once it closes, no further stream is taken; those that run go on.
+                while let Some(Some(arrival)) = self.closing.run_until_cancelled(arrivals.recv()).await {
+                    let host = Arc::clone(&self);
+                    tokio::spawn(async move { host.receive(arrival, visitor).await });
+                }
+            }
+            Err(error) => self.deliver(Err(error.into()), visitor.source).await,
+        }
     }
 
     /// Serves the protocol within.

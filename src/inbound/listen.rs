@@ -1,8 +1,8 @@
-//! Listeners of one inbound: one for every port of its set, TCP, UDP or a Unix socket.
+//! Listeners of one inbound: one for every port of its set, TCP, UDP or QUIC, or a Unix socket.
 //!
 //! Binding and serving are two steps, so that a new configuration can be refused as a whole while the old one still runs.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -13,9 +13,10 @@ use super::place::{ListenError, Place};
 #[cfg(unix)]
 use super::unix;
 use super::visit::Visitor;
-use crate::net::tcp::{self, accept_all};
-use crate::net::udp::Datagrams;
+use crate::net::tcp::{self, accept_all, canonical};
+use crate::net::udp::{self, Datagrams};
 use crate::net::{Hours, SocketOptions, share};
+use crate::transport::quic;
 
 /// An open listener at one place. Whose visitors it takes may change while it runs; the socket itself stays, so that none of
 /// those who come in between is turned away.
@@ -30,6 +31,7 @@ pub struct Listener {
 enum Socket {
     Tcp(TcpListener),
     Udp(Arc<Datagrams>),
+    Quic(UdpSocket),
     #[cfg(unix)]
     Unix(unix::Listener),
 }
@@ -44,6 +46,7 @@ impl Listener {
         let socket = match place {
             Place::Tcp(at) => tcp::listen(*at, options).map(Socket::Tcp),
             Place::Udp(at) => Datagrams::bind(*at, options).map(|socket| Socket::Udp(Arc::new(socket))),
+            Place::Quic(at) => udp::bare(*at, options).map(Socket::Quic),
             #[cfg(unix)]
             Place::Unix(place) => unix::listen(place).map(Socket::Unix),
         };
@@ -69,6 +72,7 @@ impl Listener {
         match &self.socket {
             Socket::Tcp(listener) => listener.local_addr().ok(),
             Socket::Udp(socket) => socket.local().ok(),
+            Socket::Quic(socket) => socket.local_addr().ok().map(canonical),
             #[cfg(unix)]
             Socket::Unix(_) => None,
         }
@@ -88,6 +92,14 @@ impl Listener {
                 let take = |session| host.load_full().datagrams(session);
                 if let Err(error) = share(socket, &hours, name, take).await {
                     tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "a UDP listener ended");
+                }
+            }
+            Socket::Quic(socket) => {
+                let first = host.load_full();
+                let (Some(server), Ok(local)) = (first.inbound.acceptor.quic(), socket.local_addr()) else { return };
+                let take = |caller| host.load_full().call(caller, local);
+                if let Err(error) = quic::listen(socket, server, &hours, take).await {
+                    tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "a QUIC listener ended");
                 }
             }
             #[cfg(unix)]

@@ -14,6 +14,8 @@ pub enum Place {
     Tcp(SocketAddr),
     /// A UDP port.
     Udp(SocketAddr),
+    /// A UDP port at which QUIC is spoken.
+    Quic(SocketAddr),
     /// A Unix socket.
     #[cfg(unix)]
     Unix(UnixPlace),
@@ -33,7 +35,7 @@ impl Place {
     /// Whether the system chooses the port, so that it is another each time.
     #[must_use]
     pub fn is_any(&self) -> bool {
-        matches!(self, Self::Tcp(at) | Self::Udp(at) if at.port() == 0)
+        matches!(self, Self::Tcp(at) | Self::Udp(at) | Self::Quic(at) if at.port() == 0)
     }
 
     /// Whether a socket there is a socket here: the permissions of a file can be changed without another.
@@ -64,6 +66,7 @@ impl fmt::Display for Place {
         match self {
             Self::Tcp(at) => write!(f, "tcp {at}"),
             Self::Udp(at) => write!(f, "udp {at}"),
+            Self::Quic(at) => write!(f, "quic {at}"),
             #[cfg(unix)]
             Self::Unix(place) => write!(f, "unix {place}"),
         }

@@ -152,7 +152,8 @@ const TOLD_FOR: Duration = Duration::from_secs(60);
 
 /// The address as IPv4 if it is one in IPv6 clothing, which a listener for both families reports. Others stay whole: one
 /// of a single link leads nowhere without its scope.
-pub(super) fn canonical(at: SocketAddr) -> SocketAddr {
+#[must_use]
+pub fn canonical(at: SocketAddr) -> SocketAddr {
     let ip = at.ip().to_canonical();
     if ip.is_ipv4() { SocketAddr::new(ip, at.port()) } else { at }
 }

@@ -80,6 +80,33 @@ impl Datagrams {
     }
 }
 
+/// A bound socket for a library that reads and writes it itself; wildcards as with [`Datagrams::bind`].
+///
+/// # Errors
+/// Whatever the kernel says.
+pub fn bare(at: SocketAddr, options: &SocketOptions) -> io::Result<std::net::UdpSocket> {
+    socket::datagrams(at, options)
+}
+
+/// The same for sending to the first of these addresses that there is a way to, and that address.
+///
+/// # Errors
+/// Whatever the kernel says of the last of them; [`io::ErrorKind::AddrNotAvailable`] where there is none.
+pub fn bare_to(to: &[SocketAddr], options: &SocketOptions) -> io::Result<(std::net::UdpSocket, SocketAddr)> {
+    let mut failed = io::ErrorKind::AddrNotAvailable.into();
+    for to in to {
+        // Only a connected socket tells that there is no way, and only an unconnected one may follow a server that moves.
+        let tried = socket::outgoing_datagrams(*to, options)
+            .and_then(|asked| asked.connect(to))
+            .and_then(|()| socket::outgoing_datagrams(*to, options));
+        match tried {
+            Ok(socket) => return Ok((socket, *to)),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
 /// An association's own way out: a socket per family, opened when the first datagram of that family leaves, so most own
 /// one file. Whoever answers is heard (full cone). Names must have been resolved; datagrams to names are dropped.
 #[derive(Debug)]

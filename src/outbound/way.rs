@@ -14,7 +14,7 @@ use crate::flow::{Blame, BoxFuture, BoxPackets, BoxStream, DialError, Flow, Serv
 use crate::model::outbound::SendThrough;
 use crate::net::boxed;
 use crate::net::udp::Direct;
-use crate::transport::{Dialer, Lines};
+use crate::transport::{Dialer, Lines, quic};
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
@@ -160,6 +160,14 @@ struct Through<'a> {
 impl Lines for Through<'_> {
     fn line(&self) -> BoxFuture<'_, Result<BoxStream, DialError>> {
         Box::pin(async { self.cx.dial(Via::Outbound(self.outbound), &self.hop, &[]).await.map_err(behind) })
+    }
+
+    fn port(&self) -> BoxFuture<'_, Result<quic::Port, DialError>> {
+        Box::pin(async {
+            let hop = Flow { network: Network::Udp, ..self.hop.clone() };
+            let packets = self.cx.associate(Via::Outbound(self.outbound), &hop).await.map_err(behind)?;
+            Ok(quic::Port::Detour { packets, to: hop.target })
+        })
     }
 }
 

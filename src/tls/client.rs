@@ -59,6 +59,16 @@ impl Client {
         Ok(Self { hello, name, can_end: common.can_end })
     }
 
+    /// The configuration by which QUIC runs the handshake itself, and the name to ask for, if one is set. Nothing for a
+    /// browser's hello, which options for [`Inner::Http3`](super::Inner::Http3) never ask for.
+    #[must_use]
+    pub fn for_quic(&self) -> Option<(Arc<ClientConfig>, Option<&ServerName<'static>>)> {
+        match &self.hello {
+            Hello::Own(config) => Some((Arc::clone(config), self.name.as_ref())),
+            Hello::Shaped(_) => None,
+        }
+    }
+
     /// Runs the handshake over a stream. `host` is the server's address, for where no name is set.
     ///
     /// # Errors

@@ -72,6 +72,8 @@ pub enum Inner {
     Http1,
     /// HTTP/2, and nothing older.
     Http2,
+    /// HTTP/3: the handshake goes inside QUIC, which has no place for a browser's.
+    Http3,
     /// VLESS with Vision: any protocol may be agreed on, TLS must be 1.3, and may end behind any record.
     Vision,
     /// Something that no protocol's name stands for; any may be agreed on, and none means anything.

@@ -84,9 +84,15 @@ impl Server {
         TlsAcceptor::from(Arc::clone(&self.config)).accept(io).await.map(|stream| TlsStream::new(stream.into()))
     }
 
+    /// The configuration by which QUIC runs the handshake itself. [`Server::refresh`] is the caller's then.
+    #[must_use]
+    pub fn for_quic(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
+    }
+
     /// Reads certificate files again when their time has come, at the next visitor: renewed certificates are served without
     /// a restart, and without a task that waits for nobody. What cannot be read leaves what is there.
-    async fn refresh(&self) {
+    pub async fn refresh(&self) {
         let Some(files) = self.files.as_ref().filter(|files| files.are_due()) else { return };
         // A disk may be slow, and other connections must not wait for it.
         let files = Arc::clone(files);

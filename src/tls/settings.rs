@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::error::TlsError;
 use super::options::{ClientOptions, Common, Inner, Pem, ServerOptions};
 use crate::model::browser::Browser;
-use crate::model::tls::{CertUsage, Certificate, Tls};
+use crate::model::tls::{CertUsage, Certificate, Tls, TlsVersion};
 
 /// How often Xray reads certificate files again.
 const REFRESH: Duration = Duration::from_secs(3600);
@@ -22,7 +22,7 @@ impl ClientOptions {
         }
         let verify = |certificate: &&Certificate| certificate.usage == CertUsage::Verify;
         let own = |certificate: &&Certificate| certificate.usage == CertUsage::Encipherment;
-        let (browser, _) = tls.fingerprint.browser();
+        let browser = if inner == Inner::Http3 { Browser::Own } else { tls.fingerprint.browser().0 };
         let mut common = common(tls, inner)?;
         if browser != Browser::Own {
             common.alpn = browsers_alpn(&tls.alpn.0, inner);
@@ -70,7 +70,8 @@ fn common(tls: &Tls, inner: Inner) -> Result<Common, TlsError> {
     }
     Ok(Common {
         alpn: alpn(&tls.alpn.0, inner),
-        min: tls.min_version,
+        // QUIC knows no other.
+        min: if inner == Inner::Http3 { TlsVersion::V13 } else { tls.min_version },
         max: tls.max_version,
         cipher_suites: tls.cipher_suites.split(':').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         groups: tls.curve_preferences.0.clone(),
@@ -86,6 +87,7 @@ fn alpn(listed: &[String], inner: Inner) -> Vec<String> {
     let only = match inner {
         Inner::Http1 => HTTP1,
         Inner::Http2 => HTTP2,
+        Inner::Http3 => HTTP3,
         Inner::Opaque | Inner::Vision => return names,
     };
     names.retain(|name| name == only);
@@ -103,6 +105,7 @@ pub(super) fn browsers_alpn(listed: &[String], inner: Inner) -> Vec<String> {
 
 const HTTP1: &str = "http/1.1";
 const HTTP2: &str = "h2";
+const HTTP3: &str = "h3";
 
 fn names(list: &str) -> Result<Vec<String>, TlsError> {
     let names: Vec<_> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();

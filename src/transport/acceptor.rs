@@ -14,6 +14,7 @@ use super::disguise;
 use super::error::{AcceptError, TransportError};
 use super::grpc;
 use super::httpupgrade;
+use super::quic;
 use super::settings;
 use super::ws;
 use super::xhttp;
@@ -40,6 +41,8 @@ pub struct Acceptor {
 enum Security {
     None,
     Tls(tls::Server),
+    /// Within QUIC, whose connections come another way than streams.
+    Quic(quic::Server),
     Reality(tls::RealityServer),
 }
 
@@ -54,6 +57,9 @@ enum Carrier {
     Xhttp(Arc<xhttp::Server>),
 }
 
+/// Streams of a visitor at a time; each that it carries takes at least one.
+const STREAMS: u64 = 1024;
+
 impl Acceptor {
     /// What an inbound's stream settings say. `inner` is what the inbound will speak.
     ///
@@ -61,9 +67,18 @@ impl Acceptor {
     /// [`TransportError`] names the setting.
     pub fn new(stream: &model::Stream, inner: tls::Inner, crypto: &tls::Crypto) -> Result<Self, TransportError> {
         settings::built(stream)?;
-        let inner = settings::inner(stream, inner);
+        let http3 = match &stream.carrier {
+            model::Carrier::Xhttp(_) => xhttp::Version::of(stream) == xhttp::Version::Three,
+            _ => false,
+        };
+        let inner = if http3 { tls::Inner::Http3 } else { settings::inner(stream, inner) };
         let security = match &stream.security {
             model::Security::None => Security::None,
+            model::Security::Tls(set) if http3 => {
+                let server = tls::Server::new(crypto, &tls::ServerOptions::of(set, inner)?)?;
+                let usual = quic::Params { streams: STREAMS, ..quic::Params::default() };
+                Security::Quic(quic::Server::new(server, &quic::Params::of(stream.mask.quic.as_ref(), usual))?)
+            }
             model::Security::Tls(set) => Security::Tls(tls::Server::new(crypto, &tls::ServerOptions::of(set, inner)?)?),
             model::Security::Reality(set) => {
                 let Reality::Server(set) = &**set else { return Err(TransportError::NoTarget) };
@@ -103,6 +118,28 @@ impl Acceptor {
         }
     }
 
+    /// What takes callers by QUIC, if visitors come by that and not by streams.
+    #[must_use]
+    pub fn quic(&self) -> Option<&quic::Server> {
+        match &self.security {
+            Security::Quic(server) => Some(server),
+            _ => None,
+        }
+    }
+
+    /// The plain streams of whoever called by QUIC, whose handshake may take `limit`.
+    ///
+    /// # Errors
+    /// [`AcceptError`] at its stage.
+    pub async fn accept_quic(&self, caller: quic::Caller, limit: Duration) -> Result<Arrivals, AcceptError> {
+        let (Security::Quic(server), Carrier::Xhttp(xhttp)) = (&self.security, &self.carrier) else {
+            return Err(AcceptError { stage: Stage::Secure, source: io::ErrorKind::Unsupported.into() });
+        };
+        let shaken = server.accept(caller, limit).await;
+        let (connection, hello) = shaken.map_err(|source| AcceptError { stage: Stage::Secure, source })?;
+        Ok(xhttp.accept_quic(connection, hello))
+    }
+
     /// The plain streams of an accepted connection; the first within `limit`.
     ///
     /// # Errors
@@ -137,6 +174,9 @@ impl Acceptor {
     ) -> Result<Arrivals, AcceptError> {
         let secured = match &self.security {
             Security::None => Arrival { io: Box::new(io), hello: None, source },
+            Security::Quic(_) => {
+                return Err(AcceptError { stage: Stage::Secure, source: io::ErrorKind::Unsupported.into() });
+            }
             Security::Tls(server) => {
                 // Boxed, because a handshake is large and the plain way should not carry its size along.
                 let shaken = timeout(limit, Box::pin(server.accept(io))).await;

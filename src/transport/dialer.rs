@@ -13,6 +13,7 @@ use super::error::TransportError;
 use super::grpc;
 use super::httpupgrade;
 use super::lines::Lines;
+use super::quic::{self, Port};
 use super::settings;
 use super::ws;
 use super::xhttp;
@@ -23,7 +24,7 @@ use crate::model::fields::DomainStrategy;
 use crate::model::reality::Reality;
 use crate::model::sockopt::SockOpt;
 use crate::model::stream as model;
-use crate::net::{Families, SocketOptions, tcp};
+use crate::net::{Families, SocketOptions, tcp, udp};
 use crate::tls;
 
 /// Opens connections to servers, all in the same manner.
@@ -76,8 +77,11 @@ impl Dialer {
     pub fn new(stream: &model::Stream, inner: tls::Inner, crypto: &tls::Crypto) -> Result<Self, TransportError> {
         settings::built(stream)?;
         let inner = match &stream.carrier {
-            model::Carrier::Xhttp(_) if xhttp::is_http2(stream) => tls::Inner::Http2,
-            model::Carrier::Xhttp(_) => tls::Inner::Http1,
+            model::Carrier::Xhttp(_) => match xhttp::Version::of(stream) {
+                xhttp::Version::One => tls::Inner::Http1,
+                xhttp::Version::Two => tls::Inner::Http2,
+                xhttp::Version::Three => tls::Inner::Http3,
+            },
             _ => settings::inner(stream, inner),
         };
         let security = match &stream.security {
@@ -96,7 +100,15 @@ impl Dialer {
             model::Carrier::HttpUpgrade(set) => Carrier::HttpUpgrade(Arc::new(httpupgrade::Client::new(stream, set))),
             model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Client::new(stream, ws))),
             model::Carrier::Grpc(set) => Carrier::Grpc(Arc::new(grpc::Client::new(set, &stream.security)?)),
-            model::Carrier::Xhttp(set) => Carrier::Xhttp(Arc::new(xhttp::Client::new(stream, set)?)),
+            model::Carrier::Xhttp(set) => {
+                let quic = match &security {
+                    Security::Tls(tls) if inner == tls::Inner::Http3 => {
+                        Some(quic::Client::new(tls, &xhttp::quic_params(stream, set))?)
+                    }
+                    _ => None,
+                };
+                Carrier::Xhttp(Arc::new(xhttp::Client::new(stream, set, quic)?))
+            }
             _ => Carrier::Raw,
         };
         let download = match &stream.download {
@@ -262,24 +274,44 @@ impl Dialer {
         to: &Target,
         blame: Blame,
     ) -> Result<TcpStream, DialError> {
-        let dialed = match &to.host {
-            Host::Ip(ip) => tcp::dial_from(from, &[(*ip, to.port).into()], &self.socket, LIMIT).await,
-            Host::Domain(name) => {
-                // A resolver lays a failure at the door of the name's owner, which here is whoever `blame` names.
-                let found = cx.resolve(name).await.map_err(|error| error.instead_of_target(blame))?;
-                let addresses = self.pick(&found, to.port);
-                if addresses.is_empty() {
-                    // The name has none of the family that the configuration asks for.
-                    return Err(DialError::new(Stage::Resolve, blame, io::ErrorKind::AddrNotAvailable));
-                }
-                tcp::dial_from(from, &addresses, &self.socket, LIMIT).await
-            }
-        };
-        dialed.map_err(|error| {
-            let blame = if tcp::is_ours(&error) { Blame::Us } else { blame };
-            DialError::new(Stage::Dial, blame, error)
-        })
+        let addresses = self.addresses(cx, to, blame).await?;
+        tcp::dial_from(from, &addresses, &self.socket, LIMIT).await.map_err(|error| unreached(error, blame))
     }
+
+    /// A socket of its own for the datagrams to a server.
+    async fn port(
+        &self,
+        cx: &dyn Services,
+        from: Option<IpAddr>,
+        to: &Target,
+        blame: Blame,
+    ) -> Result<Port, DialError> {
+        let addresses = self.addresses(cx, to, blame).await?;
+        let options = self.socket.bound_to(from);
+        let (socket, to) = udp::bare_to(&addresses, &options).map_err(|error| unreached(error, blame))?;
+        Ok(Port::Own { socket, to })
+    }
+
+    async fn addresses(&self, cx: &dyn Services, to: &Target, blame: Blame) -> Result<Vec<SocketAddr>, DialError> {
+        let name = match &to.host {
+            Host::Ip(ip) => return Ok(vec![(*ip, to.port).into()]),
+            Host::Domain(name) => name,
+        };
+        // A resolver lays a failure at the door of the name's owner, which here is whoever `blame` names.
+        let found = cx.resolve(name).await.map_err(|error| error.instead_of_target(blame))?;
+        let addresses = self.pick(&found, to.port);
+        if addresses.is_empty() {
+            // The name has none of the family that the configuration asks for.
+            return Err(DialError::new(Stage::Resolve, blame, io::ErrorKind::AddrNotAvailable));
+        }
+        Ok(addresses)
+    }
+}
+
+/// Whose fault it is that a server was not reached.
+fn unreached(error: io::Error, blame: Blame) -> DialError {
+    let blame = if tcp::is_ours(&error) { Blame::Us } else { blame };
+    DialError::new(Stage::Dial, blame, error)
 }
 
 impl Download {
@@ -315,6 +347,10 @@ impl Lines for Own<'_> {
             Ok(Box::new(socket) as BoxStream)
         })
     }
+
+    fn port(&self) -> BoxFuture<'_, Result<Port, DialError>> {
+        Box::pin(self.dialer.port(self.cx, self.from, self.to, self.blame))
+    }
 }
 
 /// Connections with the security around them, for a carrier.
@@ -331,6 +367,11 @@ impl Lines for Secured<'_> {
             let bare = self.bare.line().await?;
             self.dialer.secure(bare, &self.to.host, self.blame).await
         })
+    }
+
+    /// As it is: QUIC secures itself.
+    fn port(&self) -> BoxFuture<'_, Result<Port, DialError>> {
+        self.bare.port()
     }
 }
 

@@ -1,14 +1,13 @@
 //! What both ends read of the model's stream record.
 
 use super::error::TransportError;
-use crate::model::stream::{Carrier, Security, Stream};
+use crate::model::stream::{Carrier, Stream};
 use crate::tls::Inner;
 
 /// Refuses by name what nobody can do yet.
 pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
     let what = match &stream.carrier {
         _ if !stream.mask.tcp.is_empty() => "finalmask",
-        Carrier::Xhttp(_) if is_http3(stream) => "XHTTP over HTTP/3 (alpn h3)",
         Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) | Carrier::Xhttp(_) => {
             return Ok(());
         }
@@ -30,11 +29,6 @@ pub(super) fn proxied(stream: &Stream) -> bool {
         _ => false,
     };
     own || stream.sockopt.accept_proxy_protocol
-}
-
-/// Whether XHTTP goes by QUIC.
-fn is_http3(stream: &Stream) -> bool {
-    matches!(&stream.security, Security::Tls(tls) if tls.alpn.0 == ["h3"])
 }
 
 /// What is spoken inside the security: of the carrier, or of what it carries.

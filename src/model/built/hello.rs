@@ -1,6 +1,6 @@
 //! What an outbound's ClientHello does not follow.
 
-use super::stream::{Part, skip};
+use super::stream::{Part, is_http3, skip};
 use crate::model::browser::Browser;
 use crate::model::reality::Reality;
 use crate::model::stream::{Security, Stream};
@@ -9,6 +9,11 @@ use crate::model::tls::{Fingerprint, Tls, TlsVersion};
 /// Settings of a stream that the shape of the hello leaves without effect, and shapes that are only near.
 pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     match &stream.security {
+        // QUIC has no place for a browser's hello, and Xray passes this over too.
+        Security::Tls(tls) if is_http3(stream) => {
+            let named = !tls.fingerprint.0.is_empty() && tls.fingerprint.browser().0 != Browser::Own;
+            named.then(|| skip("fingerprint (QUIC has no browser's hello)")).into_iter().collect()
+        }
         Security::Tls(tls) => {
             let mut parts = vec![];
             parts.extend(near(&tls.fingerprint));

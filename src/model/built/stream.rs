@@ -2,6 +2,7 @@
 
 use crate::addr::Tag;
 use crate::model::carrier::{UplinkPlacement, Xhttp};
+use crate::model::quicparams::{BbrProfile, Congestion, QuicParams};
 use crate::model::sockopt::{AddressPort, SockOpt};
 use crate::model::stream::{Carrier, Security, Stream};
 use crate::model::tls::{CertUsage, Tls};
@@ -58,14 +59,37 @@ pub(super) fn download_parts(stream: &Stream, by: Option<&Tag>) -> Vec<Part> {
 
 fn xhttp_parts(stream: &Stream, set: &Xhttp) -> Vec<Part> {
     let mut parts = vec![];
-    if matches!(&stream.security, Security::Tls(tls) if tls.alpn.0 == ["h3"]) {
-        parts.push(refuse("XHTTP over HTTP/3 (alpn h3)"));
+    if is_http3(stream) {
+        parts.extend(stream.mask.quic.iter().flat_map(quic_parts));
     }
     if matches!(set.uplink_data_placement, UplinkPlacement::Cookie | UplinkPlacement::Header) {
         parts.push(refuse("uplinkDataPlacement in cookies or headers"));
     }
     if !set.session_id_table.is_empty() {
         parts.push(skip("sessionIDTable (ids of sessions are UUIDs)"));
+    }
+    parts
+}
+
+/// Whether a stream goes by QUIC.
+pub(super) fn is_http3(stream: &Stream) -> bool {
+    let http3 = matches!(&stream.security, Security::Tls(tls) if tls.alpn.0 == ["h3"]);
+    http3 && matches!(stream.carrier, Carrier::Xhttp(_))
+}
+
+fn quic_parts(quic: &QuicParams) -> Vec<Part> {
+    let mut parts = vec![];
+    if matches!(quic.congestion, Congestion::Brutal | Congestion::ForceBrutal) {
+        parts.push(refuse("a brutal congestion of quicParams"));
+    }
+    if quic.udp_hop.as_ref().is_some_and(|hop| hop.ports.is_some()) {
+        parts.push(refuse("udpHop of quicParams"));
+    }
+    if quic.bbr_profile != BbrProfile::default() {
+        parts.push(skip("bbrProfile of quicParams"));
+    }
+    if quic.debug {
+        parts.push(skip("debug of quicParams"));
     }
     parts
 }
@@ -140,6 +164,6 @@ mod tests {
         assert_eq!(said(xhttp(), Security::None, "other"), [other]);
         assert_eq!(said(Carrier::default(), Security::None, ""), ["a network other than xhttp in downloadSettings"]);
         let http3 = Security::Tls(Box::new(Tls { alpn: TextList(vec!["h3".to_owned()]), ..Tls::default() }));
-        assert!(said(xhttp(), http3, "").contains(&"XHTTP over HTTP/3 (alpn h3) in downloadSettings".to_owned()));
+        assert!(said(xhttp(), http3, "").is_empty());
     }
 }

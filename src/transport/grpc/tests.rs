@@ -22,6 +22,7 @@ use crate::model::sockopt::SockOpt;
 use crate::model::stream::Security;
 use crate::transport::arrival::{Arrival, Arrivals};
 use crate::transport::lines::Lines;
+use crate::transport::quic::Port;
 
 /// Connections to a server in the same process, which are counted, and may be slow or refused.
 struct World {
@@ -76,6 +77,10 @@ impl Lines for World {
             });
             Ok(Box::new(near) as BoxStream)
         })
+    }
+
+    fn port(&self) -> BoxFuture<'_, Result<Port, DialError>> {
+        Box::pin(async { Err(DialError::us(Stage::Dial, std::io::ErrorKind::Unsupported)) })
     }
 }
 
@@ -305,6 +310,10 @@ impl Given {
 impl Lines for Given {
     fn line(&self) -> BoxFuture<'_, Result<BoxStream, DialError>> {
         Box::pin(async { Ok(Box::new(self.0.lock().unwrap().take().unwrap()) as BoxStream) })
+    }
+
+    fn port(&self) -> BoxFuture<'_, Result<Port, DialError>> {
+        Box::pin(async { Err(DialError::us(Stage::Dial, std::io::ErrorKind::Unsupported)) })
     }
 }
 

@@ -1,13 +1,19 @@
-//! Bodies of requests and answers that we send.
+//! Bodies of requests and answers: what we send, and what the other side does.
 
 use std::convert::Infallible;
+use std::fmt;
+use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, SizeHint};
+use http::Response;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
+
+use super::source::Source;
+use crate::flow::BoxFuture;
 
 /// What is sent.
 pub(super) enum Outgoing {
@@ -53,5 +59,59 @@ impl Body for Outgoing {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Feed { .. } => SizeHint::default(),
         }
+    }
+}
+
+/// What comes of a request.
+pub(super) type Answered = BoxFuture<'static, io::Result<Response<Received>>>;
+
+/// What the other side sends.
+pub(super) enum Received {
+    /// By HTTP/1.1 or HTTP/2.
+    Hyper(Incoming),
+    /// By HTTP/3, and how long it is, if that was said.
+    Quic(Box<dyn Source>, SizeHint),
+}
+
+impl Body for Received {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match self.get_mut() {
+            Self::Hyper(body) => Pin::new(body).poll_frame(cx).map_err(io::Error::other),
+            Self::Quic(source, _) => source.poll_chunk(cx).map(|chunk| chunk.transpose()).map_ok(Frame::data),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Hyper(body) => body.size_hint(),
+            Self::Quic(_, hint) => hint.clone(),
+        }
+    }
+}
+
+impl Source for Received {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
+        loop {
+            match ready!(Pin::new(&mut *self).poll_frame(cx)) {
+                None => return Poll::Ready(Ok(None)),
+                Some(Err(error)) => return Poll::Ready(Err(error)),
+                Some(Ok(frame)) => {
+                    if let Ok(bytes) = frame.into_data()
+                        && !bytes.is_empty()
+                    {
+                        return Poll::Ready(Ok(Some(bytes)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Received {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Received").finish_non_exhaustive()
     }
 }

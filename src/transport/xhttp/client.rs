@@ -1,18 +1,20 @@
 //! The client's side.
 
 use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, Request, Uri, Version};
+use http::{Method, Request, Uri};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 
 use super::body::Outgoing;
-use super::http2::Pool;
 use super::plan::Plan;
+use super::pool::Pool;
 use super::post::Sender;
+use super::version::Version;
 use crate::addr::Host;
 use crate::flow::{Blame, DialError, Stage};
 use crate::model::carrier::{Xhttp, XhttpMode};
@@ -20,14 +22,20 @@ use crate::model::stream::{Security, Stream};
 use crate::transport::browser::Purpose;
 use crate::transport::error::TransportError;
 use crate::transport::lines::Lines;
+use crate::transport::quic;
 use crate::transport::request;
+
+/// How long a connection of HTTP/3 may be silent, and after how long a packet keeps it alive (Xray's).
+const IDLE: Duration = Duration::from_secs(300);
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// Opens streams, all in the same manner.
 #[derive(Debug)]
 pub struct Client {
     pub(super) plan: Plan,
     pub(super) mode: XhttpMode,
-    /// HTTP/2, over connections that streams share; else HTTP/1.1.
+    version: Version,
+    /// Connections that streams share, of anything newer than HTTP/1.1.
     pub(super) pool: Option<Pool>,
     asked: request::Request,
     secure: bool,
@@ -39,11 +47,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// What an outbound's settings say.
+    /// What an outbound's settings say. `quic` opens the connections, where they are those of HTTP/3.
     ///
     /// # Errors
     /// [`TransportError`] names the setting.
-    pub fn new(stream: &Stream, set: &Xhttp) -> Result<Self, TransportError> {
+    pub fn new(stream: &Stream, set: &Xhttp, quic: Option<quic::Client>) -> Result<Self, TransportError> {
+        let version = Version::of(stream);
         let asked = request::Request::new(stream, &set.path, &set.host, &set.headers, Purpose::Fetch);
         let mut fields = HeaderMap::new();
         let unfit = |_| TransportError::Text { what: "headers of xhttpSettings" };
@@ -55,7 +64,8 @@ impl Client {
         Ok(Self {
             plan: Plan::new(set)?,
             mode: mode(stream, set.mode),
-            pool: is_http2(stream).then(|| Pool::new(&set.xmux)),
+            version,
+            pool: (version != Version::One).then(|| Pool::new(&set.xmux, quic)),
             asked,
             secure: !matches!(stream.security, Security::None),
             fields,
@@ -85,7 +95,7 @@ impl Client {
         if self.grpc {
             request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
         }
-        if self.pool.is_none() {
+        if self.version == Version::One {
             // A server in Go reads a request to its end before it answers, unless the connection ends with the answer.
             request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -107,8 +117,9 @@ impl Client {
         let mut request = Request::new(body);
         *request.method_mut() = method;
         let text = request::escaped(&target);
-        if self.pool.is_some() {
-            *request.version_mut() = Version::HTTP_2;
+        if self.version != Version::One {
+            let version = if self.version == Version::Two { http::Version::HTTP_2 } else { http::Version::HTTP_3 };
+            *request.version_mut() = version;
             *request.uri_mut() = format!("{scheme}://{host}{text}").parse().unwrap_or_default();
         } else {
             *request.uri_mut() = text.parse::<Uri>().unwrap_or_default();
@@ -131,12 +142,13 @@ fn mode(stream: &Stream, written: XhttpMode) -> XhttpMode {
     }
 }
 
-/// Whether requests go by HTTP/2: always behind REALITY, never without security, and with TLS unless its ALPN is exactly
-/// `http/1.1`.
-pub fn is_http2(stream: &Stream) -> bool {
-    match &stream.security {
-        Security::None => false,
-        Security::Tls(tls) | Security::Xtls(tls) => tls.alpn.0 != ["http/1.1"],
-        Security::Reality(_) => true,
-    }
+/// How QUIC behaves below a client, which keeps its connections alive as xmux says.
+pub fn quic_params(stream: &Stream, set: &Xhttp) -> quic::Params {
+    let keep_alive = match set.xmux.h_keep_alive_period {
+        0 => Some(KEEP_ALIVE),
+        seconds => u64::try_from(seconds).ok().map(Duration::from_secs),
+    };
+    // A server asks a client for nothing.
+    let usual = quic::Params { idle: IDLE, keep_alive, streams: 0, ..quic::Params::default() };
+    quic::Params::of(stream.mask.quic.as_ref(), usual)
 }

@@ -6,18 +6,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
-use hyper::body::{Body, Incoming};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 use tokio_util::sync::{DropGuard, PollSender};
 
+use super::source::Source;
 use crate::flow::Stream;
-
-/// A half that is read.
-pub(super) trait Source: Send + Unpin {
-    /// Bytes that came, not none; nothing at the end.
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>>;
-}
 
 /// One stream of the two.
 pub(super) struct Joined<R> {
@@ -91,24 +85,5 @@ impl<R: Source> Stream for Joined<R> {}
 impl<R> fmt::Debug for Joined<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Joined").finish_non_exhaustive()
-    }
-}
-
-/// The body of what the other side sends.
-impl Source for Incoming {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
-        loop {
-            match ready!(Pin::new(&mut *self).poll_frame(cx)) {
-                None => return Poll::Ready(Ok(None)),
-                Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
-                Some(Ok(frame)) => {
-                    if let Ok(bytes) = frame.into_data()
-                        && !bytes.is_empty()
-                    {
-                        return Poll::Ready(Ok(Some(bytes)));
-                    }
-                }
-            }
-        }
     }
 }

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use hyper::body::Incoming;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::body::Outgoing;
+use super::body::{Answered, Outgoing, Received};
 use super::client::Client;
 use super::draw::drawn;
-use super::halves::{Joined, Source, WAITING};
-use super::post::{Answered, Pace, Sender, Status, packets, upload};
+use super::halves::{Joined, WAITING};
+use super::post::{Pace, Sender, Status, packets, upload};
+use super::source::Source;
 use crate::addr::Target as Address;
 use crate::flow::{Blame, BoxStream, DialError, Stage};
 use crate::model::carrier::XhttpMode;
@@ -40,7 +40,15 @@ impl Leg<'_> {
     /// # Errors
     /// [`DialError`] of the connections, or at the stage of the carrier.
     pub async fn open(self, down: Option<Leg<'_>>, blame: Blame) -> Result<BoxStream, DialError> {
-        let failed = |error: hyper::Error| DialError::new(Stage::Carry, blame, io::Error::other(error));
+        match self.begin(down, blame).await {
+            // A shared connection may have ended unseen, above all by QUIC; it is not taken a second time.
+            Err(error) if error.stage == Stage::Carry && self.client.pool.is_some() => self.begin(down, blame).await,
+            done => done,
+        }
+    }
+
+    async fn begin(self, down: Option<Leg<'_>>, blame: Blame) -> Result<BoxStream, DialError> {
+        let failed = |error| DialError::new(Stage::Carry, blame, error);
         let (into, from) = mpsc::channel(WAITING);
         let end = CancellationToken::new();
         let Leg { client, to, .. } = self;
@@ -86,10 +94,10 @@ impl Leg<'_> {
         Ok((get, post))
     }
 
-    /// What sends requests, over a connection of its own or in HTTP/2 over a shared one.
+    /// What sends requests, over a connection of its own or over a shared one.
     async fn sender(self, blame: Blame) -> Result<Sender, DialError> {
         match &self.client.pool {
-            Some(pool) => Ok(Sender::Http2(Arc::new(pool.place(self.lines, self.to, blame).await?))),
+            Some(pool) => Ok(Sender::Shared(Arc::new(pool.place(self.lines, self.to, blame).await?))),
             None => self.client.own(self.lines, blame).await,
         }
     }
@@ -105,7 +113,7 @@ struct Down {
 
 enum State {
     Waiting(Answered),
-    Body(Incoming),
+    Body(Received),
 }
 
 impl Down {
@@ -122,7 +130,7 @@ impl Source for Down {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         if let State::Waiting(answer) = &mut self.state {
-            let response = ready!(answer.as_mut().poll(cx)).map_err(io::Error::other)?;
+            let response = ready!(answer.as_mut().poll(cx))?;
             if response.status() != 200 {
                 return Poll::Ready(Err(io::Error::other(Status(response.status().as_u16()))));
             }

@@ -5,56 +5,48 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{Request, Response};
+use http::Request;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::http1;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::body::Outgoing;
-use super::http2::Ticket;
-use crate::flow::BoxFuture;
-
-/// What comes of a request.
-pub(super) type Answered = BoxFuture<'static, hyper::Result<Response<Incoming>>>;
+use super::body::{Answered, Outgoing, Received};
+use super::pool::Ticket;
 
 /// A way to send requests one after the other.
 pub(super) enum Sender {
     /// Over a connection of its own.
     Http1(http1::SendRequest<Outgoing>),
     /// Over one that is shared.
-    Http2(Arc<Ticket>),
+    Shared(Arc<Ticket>),
 }
 
 impl Sender {
     /// Sends a request; the answer is another matter.
-    pub(super) async fn send(&mut self, request: Request<Outgoing>) -> hyper::Result<Answered> {
-        Ok(match self {
+    pub(super) async fn send(&mut self, request: Request<Outgoing>) -> io::Result<Answered> {
+        match self {
             Self::Http1(sender) => {
-                sender.ready().await?;
-                Box::pin(sender.send_request(request))
+                sender.ready().await.map_err(io::Error::other)?;
+                let answer = sender.send_request(request);
+                Ok(Box::pin(async move { Ok(answer.await.map_err(io::Error::other)?.map(Received::Hyper)) }))
             }
-            Self::Http2(ticket) => {
-                let mut sender: http2::SendRequest<Outgoing> = ticket.sender();
-                sender.ready().await?;
-                Box::pin(sender.send_request(request))
-            }
-        })
+            Self::Shared(ticket) => ticket.send(request).await,
+        }
     }
 
     /// Another of the same, where connections are shared; of an own one only what is left, which is nothing.
     pub(super) fn again(&self) -> Option<Self> {
         match self {
             Self::Http1(_) => None,
-            Self::Http2(ticket) => Some(Self::Http2(Arc::clone(ticket))),
+            Self::Shared(ticket) => Some(Self::Shared(Arc::clone(ticket))),
         }
     }
 
     /// Whether a request may leave before the one in front was answered.
     fn overlaps(&self) -> bool {
-        matches!(self, Self::Http2(_))
+        matches!(self, Self::Shared(_))
     }
 }
 
@@ -117,13 +109,13 @@ pub(super) async fn upload(answer: Answered, end: CancellationToken) {
 
 /// Success, and nothing of the body kept.
 async fn settle(answer: Answered) -> io::Result<()> {
-    let response = answer.await.map_err(io::Error::other)?;
+    let response = answer.await?;
     if response.status() != 200 {
         return Err(io::Error::other(Status(response.status().as_u16())));
     }
     let mut body = response.into_body();
     while let Some(frame) = body.frame().await {
-        frame.map_err(io::Error::other)?;
+        frame?;
     }
     Ok(())
 }

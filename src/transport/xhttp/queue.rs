@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use hyper::body::Incoming;
 use tokio::sync::Notify;
+
+use super::body::Received;
 
 /// The packets of one session, or the one request that streams.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ struct State {
     /// Number of the packet that is read next.
     next: u64,
     waiting: BTreeMap<u64, Bytes>,
-    stream: Option<Incoming>,
+    stream: Option<Received>,
     /// A request that streams was given.
     streams: bool,
     closed: bool,
@@ -45,7 +46,7 @@ pub(super) enum Refused {
 /// What comes next.
 pub(super) enum Up {
     Packet(Bytes),
-    Stream(Incoming),
+    Stream(Received),
 }
 
 impl Queue {
@@ -84,7 +85,7 @@ impl Queue {
     }
 
     /// Takes the body of one request for all that comes up.
-    pub(super) fn stream(&self, body: Incoming) -> Result<(), Refused> {
+    pub(super) fn stream(&self, body: Received) -> Result<(), Refused> {
         let mut state = self.state();
         if state.closed {
             return Err(Refused::Closed);

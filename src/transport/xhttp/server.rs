@@ -1,4 +1,4 @@
-//! The server's side, over HTTP/1.1 and HTTP/2 alike.
+//! The server's side, over all versions of HTTP alike.
 
 use std::convert::Infallible;
 use std::io;
@@ -10,9 +10,9 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, REFERER};
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
-use hyper::body::{Body, Incoming};
+use hyper::body::Body;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -21,9 +21,10 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::body::Outgoing;
+use super::body::{Outgoing, Received};
 use super::draw::drawn;
 use super::halves::{Joined, WAITING};
+use super::http3_server;
 use super::plan::{Asked, Plan};
 use super::queue::Refused;
 use super::sessions::{Session, Sessions, Upward};
@@ -114,6 +115,21 @@ impl Server {
         Ok(Arrivals::Many(receiver))
     }
 
+    /// The streams of a connection that speaks HTTP/3.
+    pub fn accept_quic(self: &Arc<Self>, connection: quinn::Connection, hello: Hello) -> Arrivals {
+        let (arrivals, receiver) = mpsc::channel(ARRIVING);
+        let closing = arrivals.clone();
+        let visit = Arc::new(Visit { server: Arc::clone(self), hello: Some(Box::new(hello)), source: None, arrivals });
+        tokio::spawn(async move {
+            let answer = move |request| {
+                let visit = Arc::clone(&visit);
+                async move { visit.answer(request).await }
+            };
+            http3_server::serve(connection, closing.closed(), answer).await;
+        });
+        Arrivals::Many(receiver)
+    }
+
     fn allows(&self, mode: XhttpMode) -> bool {
         match self.mode {
             XhttpMode::Auto => true,
@@ -180,7 +196,7 @@ async fn serve(visit: Arc<Visit>, io: BoxStream, closing: mpsc::Sender<Arrival>,
     let service = service_fn(|request| {
         asked.cancel();
         let visit = Arc::clone(&visit);
-        async move { Ok::<_, Infallible>(visit.answer(request).await) }
+        async move { Ok::<_, Infallible>(visit.answer(request.map(Received::Hyper)).await) }
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
@@ -193,7 +209,7 @@ async fn serve(visit: Arc<Visit>, io: BoxStream, closing: mpsc::Sender<Arrival>,
 }
 
 impl Visit {
-    async fn answer(&self, request: hyper::Request<Incoming>) -> Response<Outgoing> {
+    async fn answer(&self, request: Request<Received>) -> Response<Outgoing> {
         let (head, body) = request.into_parts();
         let server = &self.server;
         let refused = |status| {
@@ -210,7 +226,7 @@ impl Visit {
         response
     }
 
-    async fn judge(&self, head: &Parts, body: Incoming) -> Answer {
+    async fn judge(&self, head: &Parts, body: Received) -> Answer {
         let server = &self.server;
         if head.method == Method::OPTIONS {
             return Ok(Response::new(Outgoing::empty()));
@@ -233,7 +249,7 @@ impl Visit {
         }
     }
 
-    async fn packet(&self, session: &Session, number: &str, body: Incoming) -> Answer {
+    async fn packet(&self, session: &Session, number: &str, body: Received) -> Answer {
         let number = number.parse().map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
         if body.size_hint().lower() > self.server.packet as u64 {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);
@@ -248,7 +264,7 @@ impl Visit {
         Ok(Response::new(Outgoing::empty()))
     }
 
-    fn stream_up(&self, session: &Session, head: &Parts, body: Incoming) -> Answer {
+    fn stream_up(&self, session: &Session, head: &Parts, body: Received) -> Answer {
         session.queue.stream(body).map_err(|refused| match refused {
             Refused::Taken => StatusCode::CONFLICT,
             Refused::Closed | Refused::Overflow => StatusCode::INTERNAL_SERVER_ERROR,
@@ -283,7 +299,7 @@ impl Visit {
         Ok(self.server.lasting(Outgoing::Feed { receiver, _guard: Some(theirs) }, true))
     }
 
-    async fn stream_one(&self, head: &Parts, body: Incoming) -> Answer {
+    async fn stream_one(&self, head: &Parts, body: Received) -> Answer {
         let (sender, receiver): (mpsc::Sender<Bytes>, _) = mpsc::channel(WAITING);
         let io = Joined::new(body, sender, CancellationToken::new().drop_guard());
         self.arrive(Box::new(io), head).await?;

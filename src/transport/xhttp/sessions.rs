@@ -8,12 +8,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::Incoming;
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::halves::Source;
+use super::body::Received;
 use super::queue::{Queue, Up};
+use super::source::Source;
 
 /// All sessions that are open.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Sessions {
 pub(super) struct Upward {
     session: Arc<Session>,
     /// The one request that streams, once it is there.
-    stream: Option<Incoming>,
+    stream: Option<Received>,
     end: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 

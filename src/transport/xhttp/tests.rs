@@ -9,13 +9,14 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::addr::{Host, Target};
-use crate::flow::{Blame, BoxFuture, BoxStream, DialError};
+use crate::flow::{Blame, BoxFuture, BoxStream, DialError, Stage};
 use crate::model::carrier::{Placement, Xhttp, XhttpMode};
 use crate::model::reality::{Reality, RealityClient};
 use crate::model::stream::{Download, Security, Stream};
 use crate::shape::Ranged;
 use crate::transport::arrival::{Arrival, Arrivals};
 use crate::transport::lines::Lines;
+use crate::transport::quic::Port;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -44,6 +45,10 @@ impl Lines for Into {
             Ok(Box::new(near) as BoxStream)
         })
     }
+
+    fn port(&self) -> BoxFuture<'_, Result<Port, DialError>> {
+        Box::pin(async { Err(DialError::us(Stage::Dial, std::io::ErrorKind::Unsupported)) })
+    }
 }
 
 struct House {
@@ -66,7 +71,7 @@ fn house(http2: bool, set: &Xhttp) -> House {
 /// Another way to a server.
 fn house_of(server: Arc<Server>, http2: bool, set: &Xhttp) -> House {
     let (sender, arrivals) = mpsc::channel(16);
-    let client = Arc::new(Client::new(&stream(http2), set).unwrap());
+    let client = Arc::new(Client::new(&stream(http2), set, None).unwrap());
     House { client, lines: Into { server, arrivals: sender, opened: Mutex::new(0) }, arrivals }
 }
 
@@ -238,7 +243,7 @@ fn without_a_mode_the_ways_decide() {
     };
     let mode = |security, download| {
         let stream = Stream { security, download, ..Stream::default() };
-        Client::new(&stream, &Xhttp::default()).unwrap().mode
+        Client::new(&stream, &Xhttp::default(), None).unwrap().mode
     };
     assert_eq!(mode(Security::None, download(reality())), XhttpMode::PacketUp);
     assert_eq!(mode(reality(), None), XhttpMode::StreamOne);

@@ -1,27 +1,32 @@
-//! The HTTP/2 connections of a client, which streams share as `xmux` says.
+//! The HTTP/2 and HTTP/3 connections of a client, which streams share as `xmux` says.
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use http::Request;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rand::seq::IndexedRandom;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-use super::body::Outgoing;
+use super::body::{Answered, Outgoing, Received};
 use super::draw::drawn;
+use super::http3_client::Line;
 use crate::addr::Target;
 use crate::flow::{Blame, BoxStream, DialError, Stage};
 use crate::model::carrier::Xmux;
 use crate::transport::lines::Lines;
+use crate::transport::quic;
 
 /// The connections of one outbound, by server.
 #[derive(Debug)]
 pub(super) struct Pool {
     xmux: Xmux,
+    /// What opens connections where they are HTTP/3's.
+    quic: Option<quic::Client>,
     /// Streams of a connection at once, and connections at once; 0 is without limit.
     concurrency: usize,
     connections: usize,
@@ -31,12 +36,18 @@ pub(super) struct Pool {
 /// One connection.
 #[derive(Debug)]
 struct Member {
-    sender: SendRequest<Outgoing>,
+    wire: Wire,
     running: AtomicUsize,
     /// How many streams and requests it may still get.
     uses: AtomicI64,
     requests: AtomicI64,
     until: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum Wire {
+    Http2(SendRequest<Outgoing>),
+    Http3(Line),
 }
 
 /// A stream's place on a connection.
@@ -50,10 +61,14 @@ const STREAM_WINDOW: u32 = 6 * 1024 * 1024;
 const WINDOW: u32 = 15 * 1024 * 1024;
 /// Seconds between pings where nothing is said (Chrome's, as Xray has it).
 const PINGS: u64 = 45;
+/// How often a connection is looked at, and after how many looks without a stream it is closed: five minutes.
+const LOOK: Duration = Duration::from_secs(30);
+const UNUSED: u32 = 10;
 
 impl Pool {
-    pub(super) fn new(xmux: &Xmux) -> Self {
+    pub(super) fn new(xmux: &Xmux, quic: Option<quic::Client>) -> Self {
         Self {
+            quic,
             concurrency: drawn_of(xmux.max_concurrency.from, xmux.max_concurrency.to),
             connections: drawn_of(xmux.max_connections.from, xmux.max_connections.to),
             xmux: xmux.clone(),
@@ -69,9 +84,20 @@ impl Pool {
         if let Some(member) = self.choose(to) {
             return Ok(Ticket::on(member));
         }
-        let io = lines.line().await?;
-        let member = self.open(io).await.map_err(|error| DialError::new(Stage::Carry, blame, error))?;
+        let wire = match &self.quic {
+            Some(quic) => {
+                let port = lines.port().await?;
+                let connection = quic.connect(port, &to.host).await;
+                let connection = connection.map_err(|error| DialError::new(Stage::Secure, blame, error))?;
+                Line::begin(connection).await.map(Wire::Http3)
+            }
+            None => self.open(lines.line().await?).await.map(Wire::Http2),
+        };
+        let member = self.member(wire.map_err(|error| DialError::new(Stage::Carry, blame, error))?);
         let member = Arc::new(member);
+        if self.quic.is_some() {
+            tokio::spawn(close_unused(Arc::downgrade(&member)));
+        }
         self.servers().entry(to.clone()).or_default().push(Arc::clone(&member));
         Ok(Ticket::on(member))
     }
@@ -89,7 +115,7 @@ impl Pool {
         free.choose(&mut rand::rng()).map(|member| Arc::clone(member))
     }
 
-    async fn open(&self, io: BoxStream) -> io::Result<Member> {
+    async fn open(&self, io: BoxStream) -> io::Result<SendRequest<Outgoing>> {
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
@@ -106,14 +132,18 @@ impl Pool {
             // Its streams tell what went wrong with it.
             let _ = connection.await;
         });
+        Ok(sender)
+    }
+
+    fn member(&self, wire: Wire) -> Member {
         let seconds = drawn_of(self.xmux.h_max_reusable_secs.from, self.xmux.h_max_reusable_secs.to);
-        Ok(Member {
-            sender,
+        Member {
+            wire,
             running: AtomicUsize::new(0),
             uses: limit(drawn_of(self.xmux.c_max_reuse_times.from, self.xmux.c_max_reuse_times.to)),
             requests: limit(drawn_of(self.xmux.h_max_request_times.from, self.xmux.h_max_request_times.to)),
             until: (seconds > 0).then(|| Instant::now() + Duration::from_secs(seconds as u64)),
-        })
+        }
     }
 
     fn servers(&self) -> MutexGuard<'_, HashMap<Target, Vec<Arc<Member>>>> {
@@ -123,7 +153,11 @@ impl Pool {
 
 impl Member {
     fn is_good(&self, now: Instant) -> bool {
-        !self.sender.is_closed()
+        let closed = match &self.wire {
+            Wire::Http2(sender) => sender.is_closed(),
+            Wire::Http3(line) => line.is_closed(),
+        };
+        !closed
             && self.uses.load(Ordering::Relaxed) > 0
             && self.requests.load(Ordering::Relaxed) > 0
             && self.until.is_none_or(|until| now < until)
@@ -141,16 +175,39 @@ impl Ticket {
         Self(member)
     }
 
-    /// What sends a request; it counts as one more.
-    pub(super) fn sender(&self) -> SendRequest<Outgoing> {
+    /// Sends a request, which counts as one more; the answer is another matter.
+    pub(super) async fn send(&self, request: Request<Outgoing>) -> io::Result<Answered> {
         self.0.requests.fetch_sub(1, Ordering::Relaxed);
-        self.0.sender.clone()
+        match &self.0.wire {
+            Wire::Http2(sender) => {
+                let mut sender = sender.clone();
+                sender.ready().await.map_err(io::Error::other)?;
+                let answer = sender.send_request(request);
+                Ok(Box::pin(async move { Ok(answer.await.map_err(io::Error::other)?.map(Received::Hyper)) }))
+            }
+            Wire::Http3(line) => line.send(request).await,
+        }
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Closes a connection that keeps itself alive once it had no stream for a while, as one of HTTP/2 ends by itself.
+async fn close_unused(member: Weak<Member>) {
+    let mut looks = 0;
+    while looks < UNUSED {
+        sleep(LOOK).await;
+        let Some(member) = member.upgrade() else { return };
+        looks = if member.running.load(Ordering::Relaxed) > 0 { 0 } else { looks + 1 };
+        if looks == UNUSED
+            && let Wire::Http3(line) = &member.wire
+        {
+            line.close();
+        }
     }
 }
 

@@ -1,0 +1,20 @@
+//! QUIC connections over sockets of ours, or over datagrams that go another way; for carriers such as HTTP/3.
+//!
+//! **Client.** A [`Client`] is made of TLS settings and [`Params`] when a configuration is loaded; [`Client::connect`] makes a
+//! connection of a [`Port`], each over a socket of its own. **Server.** [`listen`] gives out whoever calls at a socket as a
+//! [`Caller`]; a [`Server`] runs its handshake, so that a reload may put another server in its place while the socket stays.
+//!
+//! What is spoken inside is the caller's matter: the connections are the library's own.
+
+mod client;
+mod detour;
+mod listener;
+mod params;
+mod port;
+mod server;
+
+pub use client::Client;
+pub use listener::{Caller, listen};
+pub use params::Params;
+pub use port::Port;
+pub use server::Server;
