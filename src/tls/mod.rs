@@ -20,7 +20,7 @@ pub mod tls13;
 mod verify;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use client::Client;
 pub use crypto::Crypto;

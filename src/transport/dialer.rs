@@ -376,4 +376,6 @@ impl Lines for Secured<'_> {
 }
 
 #[cfg(test)]
+mod http3_tests;
+#[cfg(test)]
 mod tests;

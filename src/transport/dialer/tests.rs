@@ -15,7 +15,7 @@ use crate::tls::{ClientOptions, Crypto, Pem, ServerOptions};
 use crate::transport::{AcceptError, Acceptor, Arrivals};
 
 /// Knows one name and no other way.
-struct OneName(Vec<IpAddr>);
+pub(super) struct OneName(Vec<IpAddr>);
 
 impl Services for OneName {
     fn resolve<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
@@ -36,11 +36,11 @@ impl Services for OneName {
     }
 }
 
-fn house() -> OneName {
+pub(super) fn house() -> OneName {
     OneName(vec!["::1".parse().unwrap(), "127.0.0.1".parse().unwrap()])
 }
 
-fn at(name: &str, port: u16) -> Target {
+pub(super) fn at(name: &str, port: u16) -> Target {
     Target::new(Host::parse(name).unwrap(), port)
 }
 

@@ -80,7 +80,7 @@ impl Lines for World {
     }
 
     fn port(&self) -> BoxFuture<'_, Result<Port, DialError>> {
-        Box::pin(async { Err(DialError::us(Stage::Dial, std::io::ErrorKind::Unsupported)) })
+        Box::pin(async { Err(DialError::us(Stage::Dial, ErrorKind::Unsupported)) })
     }
 }
 
@@ -313,7 +313,7 @@ impl Lines for Given {
     }
 
     fn port(&self) -> BoxFuture<'_, Result<Port, DialError>> {
-        Box::pin(async { Err(DialError::us(Stage::Dial, std::io::ErrorKind::Unsupported)) })
+        Box::pin(async { Err(DialError::us(Stage::Dial, ErrorKind::Unsupported)) })
     }
 }
 

@@ -1,22 +1,14 @@
 //! A socket at which QUIC is spoken.
 
-use std::fmt;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::sync::Arc;
 
-use quinn::{Endpoint, EndpointConfig, Incoming, TokioRuntime, VarInt};
+use quinn::{Endpoint, EndpointConfig, TokioRuntime, VarInt};
 
+use super::caller::Caller;
 use super::server::Server;
 use crate::net::Hours;
-use crate::net::tcp::canonical;
-
-/// Whoever calls, before anything was said.
-pub struct Caller {
-    pub(super) incoming: Incoming,
-    /// Kept until the handshake is over.
-    pub(super) busy: Arc<()>,
-}
 
 /// Handshakes at a time. Beyond this, whoever calls has to show first that it is where it says: sources can be forged.
 const HANDSHAKES: usize = 256;
@@ -51,25 +43,5 @@ pub async fn listen(socket: UdpSocket, server: &Server, hours: &Hours, mut take:
                 Some(incoming) => take(Caller { incoming, busy: Arc::clone(&busy) }),
             },
         }
-    }
-}
-
-impl Caller {
-    /// Where it says it is.
-    #[must_use]
-    pub fn source(&self) -> SocketAddr {
-        canonical(self.incoming.remote_address())
-    }
-
-    /// The address that it called, of a socket that is bound here.
-    #[must_use]
-    pub fn local(&self, bound: SocketAddr) -> SocketAddr {
-        SocketAddr::new(self.incoming.local_ip().unwrap_or_else(|| bound.ip()).to_canonical(), bound.port())
-    }
-}
-
-impl fmt::Debug for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Caller").field(&self.source()).finish()
     }
 }

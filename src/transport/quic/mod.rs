@@ -6,6 +6,7 @@
 //!
 //! What is spoken inside is the caller's matter: the connections are the library's own.
 
+mod caller;
 mod client;
 mod detour;
 mod listener;
@@ -13,8 +14,9 @@ mod params;
 mod port;
 mod server;
 
+pub use caller::Caller;
 pub use client::Client;
-pub use listener::{Caller, listen};
+pub use listener::listen;
 pub use params::Params;
 pub use port::Port;
 pub use server::Server;

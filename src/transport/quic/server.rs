@@ -8,7 +8,7 @@ use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
 use quinn::{Connection, ServerConfig};
 use tokio::time::timeout;
 
-use super::listener::Caller;
+use super::caller::Caller;
 use super::params::Params;
 use crate::tls;
 use crate::transport::arrival::Hello;

@@ -87,7 +87,7 @@ impl Body for Received {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Hyper(body) => body.size_hint(),
-            Self::Quic(_, hint) => hint.clone(),
+            Self::Quic(_, hint) => *hint,
         }
     }
 }

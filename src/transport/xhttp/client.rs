@@ -11,6 +11,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 
 use super::body::Outgoing;
+use super::halves::{CHUNK, WAITING};
 use super::plan::Plan;
 use super::pool::Pool;
 use super::post::Sender;
@@ -28,6 +29,9 @@ use crate::transport::request;
 /// How long a connection of HTTP/3 may be silent, and after how long a packet keeps it alive (Xray's).
 const IDLE: Duration = Duration::from_secs(300);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Most chunks that may wait, whatever is said of packets.
+const MOST_WAITING: usize = 64;
 
 /// Opens streams, all in the same manner.
 #[derive(Debug)]
@@ -73,6 +77,12 @@ impl Client {
             packet: (count(set.sc_max_each_post_bytes.from).max(1), count(set.sc_max_each_post_bytes.to)),
             interval: (count(set.sc_min_posts_interval_ms.from), count(set.sc_min_posts_interval_ms.to)),
         })
+    }
+
+    /// Chunks of a stream that may wait: as many as fill a packet, which gathers them while the one before has its time.
+    pub(super) fn waiting(&self) -> usize {
+        let packet = if self.mode == XhttpMode::PacketUp { self.packet.1.max(self.packet.0) } else { 0 };
+        packet.div_ceil(CHUNK).clamp(WAITING, MOST_WAITING)
     }
 
     /// A connection that nobody shares.

@@ -27,7 +27,7 @@ pub(super) struct Joined<R> {
 
 /// Chunks that may wait for the connection, and the longest.
 pub(super) const WAITING: usize = 8;
-const CHUNK: usize = 32 * 1024;
+pub(super) const CHUNK: usize = 32 * 1024;
 
 impl<R: Source> Joined<R> {
     pub(super) fn new(source: R, sender: mpsc::Sender<Bytes>, end: DropGuard) -> Self {

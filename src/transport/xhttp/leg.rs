@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::body::{Answered, Outgoing, Received};
 use super::client::Client;
 use super::draw::drawn;
-use super::halves::{Joined, WAITING};
+use super::halves::Joined;
 use super::post::{Pace, Sender, Status, packets, upload};
 use super::source::Source;
 use crate::addr::Target as Address;
@@ -49,9 +49,9 @@ impl Leg<'_> {
 
     async fn begin(self, down: Option<Leg<'_>>, blame: Blame) -> Result<BoxStream, DialError> {
         let failed = |error| DialError::new(Stage::Carry, blame, error);
-        let (into, from) = mpsc::channel(WAITING);
         let end = CancellationToken::new();
         let Leg { client, to, .. } = self;
+        let (into, from) = mpsc::channel(client.waiting());
         if client.mode == XhttpMode::StreamOne {
             let mut sender = self.sender(blame).await?;
             let answer = sender.send(client.streaming(&to.host, None, from)).await.map_err(failed)?;

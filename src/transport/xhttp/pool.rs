@@ -10,6 +10,7 @@ use http::Request;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rand::seq::IndexedRandom;
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::body::{Answered, Outgoing, Received};
@@ -30,13 +31,15 @@ pub(super) struct Pool {
     /// Streams of a connection at once, and connections at once; 0 is without limit.
     concurrency: usize,
     connections: usize,
-    servers: Mutex<HashMap<Target, Vec<Arc<Member>>>>,
+    servers: Arc<Servers>,
 }
 
-/// One connection.
+type Servers = Mutex<HashMap<Target, Vec<Arc<Member>>>>;
+
+/// One connection, from the moment that a stream wants it.
 #[derive(Debug)]
 struct Member {
-    wire: Wire,
+    wire: OnceCell<Result<Wire, Failed>>,
     running: AtomicUsize,
     /// How many streams and requests it may still get.
     uses: AtomicI64,
@@ -48,6 +51,15 @@ struct Member {
 enum Wire {
     Http2(SendRequest<Outgoing>),
     Http3(Line),
+}
+
+/// How a connection failed to open, for all who waited for it.
+#[derive(Debug, Clone)]
+struct Failed {
+    stage: Stage,
+    blame: Blame,
+    kind: io::ErrorKind,
+    why: Arc<str>,
 }
 
 /// A stream's place on a connection.
@@ -72,18 +84,49 @@ impl Pool {
             concurrency: drawn_of(xmux.max_concurrency.from, xmux.max_concurrency.to),
             connections: drawn_of(xmux.max_connections.from, xmux.max_connections.to),
             xmux: xmux.clone(),
-            servers: Mutex::default(),
+            servers: Arc::default(),
         }
     }
 
-    /// A place for a stream to this server, on a connection that is open or on another.
+    /// A place for a stream to this server, on a connection that is open or on another. Whoever needs another has it counted
+    /// at once, so that those who come meanwhile wait for it rather than open more than they may.
     ///
     /// # Errors
     /// [`DialError`] of the connection, or at the stage of the carrier.
     pub(super) async fn place(&self, lines: &dyn Lines, to: &Target, blame: Blame) -> Result<Ticket, DialError> {
-        if let Some(member) = self.choose(to) {
-            return Ok(Ticket::on(member));
+        let ticket = self.pick(to);
+        let opening = async {
+            let opened = self.open(lines, to, blame).await;
+            if opened.is_ok() {
+                let (servers, member) = (Arc::downgrade(&self.servers), Arc::downgrade(&ticket.0));
+                tokio::spawn(close_unused(servers, to.clone(), member));
+            }
+            opened.map_err(|error| Failed::of(&error))
+        };
+        match ticket.0.wire.get_or_init(|| opening).await {
+            Ok(_) => Ok(ticket),
+            Err(failed) => Err(failed.error()),
         }
+    }
+
+    /// A place on the connection for the next stream, which perhaps has to be opened. Never waits.
+    fn pick(&self, to: &Target) -> Ticket {
+        let mut servers = lock(&self.servers);
+        let members = servers.entry(to.clone()).or_default();
+        let now = Instant::now();
+        members.retain(|member| member.is_good(now));
+        if self.connections == 0 || members.len() >= self.connections {
+            let free: Vec<_> = members.iter().filter(|member| member.has_room(self.concurrency)).collect();
+            if let Some(member) = free.choose(&mut rand::rng()) {
+                return Ticket::on(Arc::clone(member));
+            }
+        }
+        let member = Arc::new(self.member());
+        members.push(Arc::clone(&member));
+        Ticket::on(member)
+    }
+
+    async fn open(&self, lines: &dyn Lines, to: &Target, blame: Blame) -> Result<Wire, DialError> {
         let wire = match &self.quic {
             Some(quic) => {
                 let port = lines.port().await?;
@@ -91,31 +134,12 @@ impl Pool {
                 let connection = connection.map_err(|error| DialError::new(Stage::Secure, blame, error))?;
                 Line::begin(connection).await.map(Wire::Http3)
             }
-            None => self.open(lines.line().await?).await.map(Wire::Http2),
+            None => self.http2(lines.line().await?).await.map(Wire::Http2),
         };
-        let member = self.member(wire.map_err(|error| DialError::new(Stage::Carry, blame, error))?);
-        let member = Arc::new(member);
-        if self.quic.is_some() {
-            tokio::spawn(close_unused(Arc::downgrade(&member)));
-        }
-        self.servers().entry(to.clone()).or_default().push(Arc::clone(&member));
-        Ok(Ticket::on(member))
+        wire.map_err(|error| DialError::new(Stage::Carry, blame, error))
     }
 
-    /// The connection for the next stream; none where another has to be opened.
-    fn choose(&self, to: &Target) -> Option<Arc<Member>> {
-        let mut servers = self.servers();
-        let members = servers.get_mut(to)?;
-        let now = Instant::now();
-        members.retain(|member| member.is_good(now));
-        if members.is_empty() || (self.connections > 0 && members.len() < self.connections) {
-            return None;
-        }
-        let free: Vec<_> = members.iter().filter(|member| member.has_room(self.concurrency)).collect();
-        free.choose(&mut rand::rng()).map(|member| Arc::clone(member))
-    }
-
-    async fn open(&self, io: BoxStream) -> io::Result<SendRequest<Outgoing>> {
+    async fn http2(&self, io: BoxStream) -> io::Result<SendRequest<Outgoing>> {
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
@@ -135,30 +159,38 @@ impl Pool {
         Ok(sender)
     }
 
-    fn member(&self, wire: Wire) -> Member {
+    fn member(&self) -> Member {
         let seconds = drawn_of(self.xmux.h_max_reusable_secs.from, self.xmux.h_max_reusable_secs.to);
         Member {
-            wire,
+            wire: OnceCell::new(),
             running: AtomicUsize::new(0),
             uses: limit(drawn_of(self.xmux.c_max_reuse_times.from, self.xmux.c_max_reuse_times.to)),
             requests: limit(drawn_of(self.xmux.h_max_request_times.from, self.xmux.h_max_request_times.to)),
             until: (seconds > 0).then(|| Instant::now() + Duration::from_secs(seconds as u64)),
         }
     }
+}
 
-    fn servers(&self) -> MutexGuard<'_, HashMap<Target, Vec<Arc<Member>>>> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+impl Failed {
+    fn of(error: &DialError) -> Self {
+        let (stage, blame, kind) = (error.stage, error.blame, error.source.kind());
+        Self { stage, blame, kind, why: error.source.to_string().into() }
+    }
+
+    fn error(&self) -> DialError {
+        DialError::new(self.stage, self.blame, io::Error::new(self.kind, self.why.to_string()))
     }
 }
 
 impl Member {
     fn is_good(&self, now: Instant) -> bool {
-        let closed = match &self.wire {
-            Wire::Http2(sender) => sender.is_closed(),
-            Wire::Http3(line) => line.is_closed(),
+        let open = match self.wire.get() {
+            None => true,
+            Some(Err(_)) => false,
+            Some(Ok(Wire::Http2(sender))) => !sender.is_closed(),
+            Some(Ok(Wire::Http3(line))) => !line.is_closed(),
         };
-        !closed
-            && self.uses.load(Ordering::Relaxed) > 0
+        open && self.uses.load(Ordering::Relaxed) > 0
             && self.requests.load(Ordering::Relaxed) > 0
             && self.until.is_none_or(|until| now < until)
     }
@@ -178,14 +210,15 @@ impl Ticket {
     /// Sends a request, which counts as one more; the answer is another matter.
     pub(super) async fn send(&self, request: Request<Outgoing>) -> io::Result<Answered> {
         self.0.requests.fetch_sub(1, Ordering::Relaxed);
-        match &self.0.wire {
-            Wire::Http2(sender) => {
+        match self.0.wire.get() {
+            Some(Ok(Wire::Http2(sender))) => {
                 let mut sender = sender.clone();
                 sender.ready().await.map_err(io::Error::other)?;
                 let answer = sender.send_request(request);
                 Ok(Box::pin(async move { Ok(answer.await.map_err(io::Error::other)?.map(Received::Hyper)) }))
             }
-            Wire::Http3(line) => line.send(request).await,
+            Some(Ok(Wire::Http3(line))) => line.send(request).await,
+            None | Some(Err(_)) => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 }
@@ -196,19 +229,31 @@ impl Drop for Ticket {
     }
 }
 
-/// Closes a connection that keeps itself alive once it had no stream for a while, as one of HTTP/2 ends by itself.
-async fn close_unused(member: Weak<Member>) {
-    let mut looks = 0;
+/// Closes a connection that had no stream for a while.
+async fn close_unused(servers: Weak<Servers>, to: Target, member: Weak<Member>) {
+    let (mut looks, mut uses) = (0, 0);
     while looks < UNUSED {
         sleep(LOOK).await;
-        let Some(member) = member.upgrade() else { return };
-        looks = if member.running.load(Ordering::Relaxed) > 0 { 0 } else { looks + 1 };
-        if looks == UNUSED
-            && let Wire::Http3(line) = &member.wire
-        {
-            line.close();
+        let (Some(servers), Some(member)) = (servers.upgrade(), member.upgrade()) else { return };
+        // Places are given under the same lock, so nobody gets one on a connection that is on its way out.
+        let mut servers = lock(&servers);
+        let now = member.uses.load(Ordering::Relaxed);
+        let quiet = member.running.load(Ordering::Relaxed) == 0 && now == std::mem::replace(&mut uses, now);
+        looks = if quiet { looks + 1 } else { 0 };
+        if looks == UNUSED {
+            if let Some(members) = servers.get_mut(&to) {
+                members.retain(|other| !Arc::ptr_eq(other, &member));
+            }
+            servers.retain(|_, members| !members.is_empty());
+            if let Some(Ok(Wire::Http3(line))) = member.wire.get() {
+                line.close();
+            }
         }
     }
+}
+
+fn lock(servers: &Servers) -> MutexGuard<'_, HashMap<Target, Vec<Arc<Member>>>> {
+    servers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One of a range's numbers; 0 where there is none.

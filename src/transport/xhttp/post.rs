@@ -9,7 +9,7 @@ use http::Request;
 use http_body_util::BodyExt;
 use hyper::client::conn::http1;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::body::{Answered, Outgoing, Received};
@@ -61,14 +61,36 @@ pub(super) struct Pace {
 /// Packets under way at a time. A server keeps thirty of them, unless it is told otherwise.
 const UNDER_WAY: usize = 16;
 
+/// How long what was said last may take to arrive, once nobody listens to the stream any more.
+const LINGER: Duration = Duration::from_secs(16);
+
 /// Sends all that comes through the channel in packets; `packet` makes the request of one. Falls silent when one fails, and
 /// says so by `end`.
 pub(super) async fn packets(
+    from: mpsc::Receiver<Bytes>,
+    sender: Sender,
+    pace: Pace,
+    packet: impl Fn(u64, Bytes) -> Request<Outgoing> + Send,
+    end: CancellationToken,
+) {
+    tokio::select! {
+        () = send_all(from, sender, pace, packet, &end) => {}
+        () = over(&end) => {}
+    }
+}
+
+/// A stream is gone, and its last packets had their time.
+async fn over(end: &CancellationToken) {
+    end.cancelled().await;
+    sleep(LINGER).await;
+}
+
+async fn send_all(
     mut from: mpsc::Receiver<Bytes>,
     mut sender: Sender,
     pace: Pace,
     packet: impl Fn(u64, Bytes) -> Request<Outgoing> + Send,
-    end: CancellationToken,
+    end: &CancellationToken,
 ) {
     let places = Arc::new(Semaphore::new(UNDER_WAY));
     let mut left = Bytes::new();
@@ -83,8 +105,11 @@ pub(super) async fn packets(
         if sender.overlaps() {
             let end = end.clone();
             tokio::spawn(async move {
-                if settled.await.is_err() {
-                    end.cancel();
+                tokio::select! {
+                    settled = settled => if settled.is_err() {
+                        end.cancel();
+                    },
+                    () = over(&end) => {}
                 }
                 drop(place);
             });
@@ -137,6 +162,7 @@ async fn gather(from: &mut mpsc::Receiver<Bytes>, left: &mut Bytes, most: usize)
     }
     let Ok(second) = from.try_recv() else { return Some(first) };
     let mut packet = BytesMut::from(first);
+    packet.reserve(second.len().saturating_mul(from.len() + 1).min(most - packet.len()));
     let mut next = Some(second);
     while let Some(mut chunk) = next {
         let room = (most - packet.len()).min(chunk.len());
@@ -153,7 +179,28 @@ async fn gather(from: &mut mpsc::Receiver<Bytes>, left: &mut Bytes, most: usize)
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use hyper_util::rt::TokioIo;
+    use tokio::io::duplex;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn packets_that_nobody_answers_do_not_stay() {
+        let (near, _far) = duplex(64 * 1024);
+        let (sender, connection) = http1::handshake(TokioIo::new(near)).await.unwrap();
+        tokio::spawn(connection);
+        let (into, from) = mpsc::channel(8);
+        let end = CancellationToken::new();
+        let pace = Pace { most: 4, interval: Duration::ZERO };
+        let packet = |_, bytes| Request::new(Outgoing::Whole(bytes));
+        let sending = tokio::spawn(packets(from, Sender::Http1(sender), pace, packet, end.clone()));
+        into.send(Bytes::from_static(b"abcdefgh")).await.unwrap();
+        sleep(10 * LINGER).await;
+        assert!(!sending.is_finished());
+        end.cancel();
+        sleep(2 * LINGER).await;
+        assert!(sending.is_finished());
+    }
 
     #[tokio::test]
     async fn packets_take_what_waits_and_no_more_than_fits() {

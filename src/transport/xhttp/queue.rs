@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use super::body::Received;
 
@@ -24,12 +24,19 @@ pub(super) struct Queue {
 struct State {
     /// Number of the packet that is read next.
     next: u64,
-    waiting: BTreeMap<u64, Bytes>,
+    waiting: BTreeMap<u64, Packet>,
     stream: Option<Received>,
     /// A request that streams was given.
     streams: bool,
     closed: bool,
     reader: Option<Waker>,
+}
+
+/// A packet, and its share of what may wait at the server.
+#[derive(Debug)]
+pub(super) struct Packet {
+    bytes: Bytes,
+    _room: OwnedSemaphorePermit,
 }
 
 /// Why a packet or a stream was not taken.
@@ -49,6 +56,12 @@ pub(super) enum Up {
     Stream(Received),
 }
 
+impl Packet {
+    pub(super) fn new(bytes: Bytes, room: OwnedSemaphorePermit) -> Self {
+        Self { bytes, _room: room }
+    }
+}
+
 impl Queue {
     /// At most so many packets wait.
     pub(super) fn new(most: usize) -> Self {
@@ -56,7 +69,7 @@ impl Queue {
     }
 
     /// Puts a packet in its place, once there is room. One that was there before counts as taken.
-    pub(super) async fn push(&self, number: u64, packet: Bytes) -> Result<(), Refused> {
+    pub(super) async fn push(&self, number: u64, packet: Packet) -> Result<(), Refused> {
         loop {
             let mut room = pin!(self.room.notified());
             room.as_mut().enable();
@@ -116,10 +129,11 @@ impl Queue {
                 Some(packet) => {
                     state.next += 1;
                     taken = true;
-                    if !packet.is_empty() {
+                    let Packet { bytes, .. } = packet;
+                    if !bytes.is_empty() {
                         drop(state);
                         self.room.notify_waiters();
-                        return Poll::Ready(Ok(Up::Packet(packet)));
+                        return Poll::Ready(Ok(Up::Packet(bytes)));
                     }
                 }
                 None => break,
@@ -155,6 +169,8 @@ mod tests {
     use std::future::poll_fn;
     use std::sync::Arc;
 
+    use tokio::sync::Semaphore;
+
     use super::*;
 
     async fn next(queue: &Queue) -> io::Result<Bytes> {
@@ -164,8 +180,13 @@ mod tests {
         }
     }
 
-    fn packet(number: u64) -> Bytes {
+    fn text(number: u64) -> Bytes {
         Bytes::from(number.to_string())
+    }
+
+    fn packet(number: u64) -> Packet {
+        let room = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        Packet::new(text(number), room)
     }
 
     #[tokio::test]
@@ -175,7 +196,7 @@ mod tests {
             queue.push(number, packet(number)).await.unwrap();
         }
         for number in 0..4 {
-            assert_eq!(next(&queue).await.unwrap(), packet(number));
+            assert_eq!(next(&queue).await.unwrap(), text(number));
         }
         queue.push(1, packet(9)).await.unwrap();
         queue.close();
@@ -196,7 +217,7 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!pushing.is_finished());
         for number in 0..3 {
-            assert_eq!(next(&queue).await.unwrap(), packet(number));
+            assert_eq!(next(&queue).await.unwrap(), text(number));
         }
         assert_eq!(pushing.await.unwrap(), Ok(()));
     }

@@ -26,7 +26,7 @@ use super::draw::drawn;
 use super::halves::{Joined, WAITING};
 use super::http3_server;
 use super::plan::{Asked, Plan};
-use super::queue::Refused;
+use super::queue::{Packet, Refused};
 use super::sessions::{Session, Sessions, Upward};
 use crate::flow::{BoxStream, Stage};
 use crate::model::carrier::{Xhttp, XhttpMode};
@@ -251,15 +251,19 @@ impl Visit {
 
     async fn packet(&self, session: &Session, number: &str, body: Received) -> Answer {
         let number = number.parse().map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
-        if body.size_hint().lower() > self.server.packet as u64 {
+        let hint = body.size_hint();
+        if hint.lower() > self.server.packet as u64 {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);
         }
+        // Of those whose length is not told any may be the longest.
+        let most = hint.exact().and_then(|exact| usize::try_from(exact).ok()).unwrap_or(self.server.packet);
+        let room = self.server.sessions.room(most).await.ok_or(StatusCode::SERVICE_UNAVAILABLE)?;
         let whole = Limited::new(body, self.server.packet).collect().await;
         let packet = whole.map_err(|error| match error.downcast::<http_body_util::LengthLimitError>() {
             Ok(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
         })?;
-        let pushed = session.queue.push(number, packet.to_bytes()).await;
+        let pushed = session.queue.push(number, Packet::new(packet.to_bytes(), room)).await;
         pushed.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
         Ok(Response::new(Outgoing::empty()))
     }
@@ -288,10 +292,9 @@ impl Visit {
     }
 
     async fn down(&self, session: Arc<Session>, head: &Parts) -> Answer {
-        if session.begun.is_cancelled() {
+        if !session.begin() {
             return Err(StatusCode::CONFLICT);
         }
-        session.begun.cancel();
         let (sender, receiver) = mpsc::channel(WAITING);
         let (mine, theirs) = (session.end.clone().drop_guard(), session.end.clone().drop_guard());
         let io = Joined::new(Upward::of(session), sender, mine);

@@ -1,9 +1,11 @@
 //! Client against server in every mode and version, and what strangers get.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::sync::mpsc;
 
@@ -25,6 +27,8 @@ struct Into {
     server: Arc<Server>,
     arrivals: mpsc::Sender<Arrival>,
     opened: Mutex<usize>,
+    /// Those that ended.
+    ended: Arc<AtomicUsize>,
 }
 
 impl Lines for Into {
@@ -33,6 +37,7 @@ impl Lines for Into {
             let (near, far) = duplex(64 * 1024);
             *self.opened.lock().unwrap_or_else(PoisonError::into_inner) += 1;
             let (server, arrivals) = (Arc::clone(&self.server), self.arrivals.clone());
+            let ended = Arc::clone(&self.ended);
             tokio::spawn(async move {
                 let Ok(Arrivals::Many(mut many)) = server.accept(Arrival::from(Box::new(far) as BoxStream), LONG).await
                 else {
@@ -41,6 +46,7 @@ impl Lines for Into {
                 while let Some(arrival) = many.recv().await {
                     arrivals.send(arrival).await.unwrap();
                 }
+                ended.fetch_add(1, Ordering::Relaxed);
             });
             Ok(Box::new(near) as BoxStream)
         })
@@ -72,7 +78,7 @@ fn house(http2: bool, set: &Xhttp) -> House {
 fn house_of(server: Arc<Server>, http2: bool, set: &Xhttp) -> House {
     let (sender, arrivals) = mpsc::channel(16);
     let client = Arc::new(Client::new(&stream(http2), set, None).unwrap());
-    House { client, lines: Into { server, arrivals: sender, opened: Mutex::new(0) }, arrivals }
+    House { client, lines: Into { server, arrivals: sender, opened: Mutex::new(0), ended: Arc::default() }, arrivals }
 }
 
 impl House {
@@ -197,6 +203,46 @@ async fn streams_share_connections_as_xmux_says() {
         all.push(used_up.pair().await);
     }
     assert_eq!(used_up.opened(), 3);
+}
+
+#[tokio::test]
+async fn a_burst_opens_no_more_connections_than_it_may() {
+    let mut set = Xhttp { mode: XhttpMode::StreamOne, ..Xhttp::default() };
+    set.xmux.max_connections = Ranged::new(2, 2);
+    let house = house(true, &set);
+    let to: Target = "a.example:443".parse().unwrap();
+    let all = join_all((0..8).map(|_| house.leg(&to).open(None, Blame::Server))).await;
+    assert!(all.iter().all(Result::is_ok));
+    assert_eq!(house.opened(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_streams_is_closed_in_time() {
+    let mut house = house(true, &Xhttp { mode: XhttpMode::StreamOne, ..Xhttp::default() });
+    let ended = Arc::clone(&house.lines.ended);
+    let (near, far) = house.pair().await;
+    tokio::time::sleep(Duration::from_secs(1000)).await;
+    assert_eq!(ended.load(Ordering::Relaxed), 0);
+    drop((near, far));
+    tokio::time::sleep(Duration::from_secs(1000)).await;
+    assert_eq!(ended.load(Ordering::Relaxed), 1);
+    let _pair = house.pair().await;
+    assert_eq!(house.opened(), 2);
+}
+
+/// A packet takes all that came while the one before had its time.
+#[tokio::test(start_paused = true)]
+async fn an_upload_in_packets_is_as_fast_as_they_are_large() {
+    const ALL: usize = 8 << 20;
+    let mut house = house(true, &Xhttp { mode: XhttpMode::PacketUp, ..Xhttp::default() });
+    let (mut near, mut far) = house.pair().await;
+    let begun = tokio::time::Instant::now();
+    let sent = vec![7; ALL];
+    let mut heard = vec![0; ALL];
+    tokio::try_join!(near.write_all(&sent), far.read_exact(&mut heard)).unwrap();
+    let took = begun.elapsed();
+    // Nine packets, thirty milliseconds each.
+    assert!(took < Duration::from_millis(400), "{took:?}");
 }
 
 #[tokio::test]

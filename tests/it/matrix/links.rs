@@ -51,6 +51,8 @@ fn vless() -> Vec<Link> {
         Link::new(PLAIN, Carrier::Xhttp(Mode::StreamUp, Version::Two), Secure::Tls),
         Link::new(PLAIN, Carrier::Xhttp(Mode::StreamOne, Version::Two), Secure::Tls),
         Link::new(PLAIN, Carrier::Xhttp(Mode::PacketUp, Version::Three), Secure::Tls),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::StreamUp, Version::Three), Secure::Tls),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::StreamOne, Version::Three), Secure::Tls),
         Link::new(PLAIN, Carrier::Xhttp(Mode::StreamOne, Version::Two), Secure::Reality),
         Link::new(PLAIN, Carrier::Raw, Secure::Reality),
         Link::new(PLAIN, Carrier::Grpc, Secure::Reality),

@@ -11,7 +11,7 @@ use super::links::links;
 use super::sides::Program;
 
 /// What was seen by hand, with a peer that the tests do not have: date, program and version, links, and what was found.
-const BY_HAND: [[&str; 4]; 2] = [
+const BY_HAND: [[&str; 4]; 3] = [
     [
         "2026-11-30",
         "Xray 26.7.28",
@@ -24,6 +24,12 @@ const BY_HAND: [[&str; 4]; 2] = [
         "its client, our server: all rows but XHTTP over HTTP/3",
         "every check passes but two, which its client fails in the same way with its own server, sing-box and mihomo: it does not \
          pass on the end of a download over Shadowsocks 2022, and resets a Trojan flow at the end of an upload of 3 MiB",
+    ],
+    [
+        "2026-12-01",
+        "Xray 26.7.28",
+        "our client, its server, and the other way round: the rows of XHTTP over HTTP/3",
+        "every check passes",
     ],
 ];
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -91,6 +91,16 @@ impl Process {
         listening.unwrap_or_else(|| panic!("{} does not listen on {addr}:\n{}", self.name, self.output()))
     }
 
+    /// Waits until somebody takes datagrams at `addr`; `false` if the program ended first.
+    pub fn wait_to_take(&mut self, addr: SocketAddr) -> bool {
+        let taking = until(PATIENCE, || match (self.ended(), takes(addr)) {
+            (Some(_), _) => Some(false),
+            (None, true) => Some(true),
+            (None, false) => None,
+        });
+        taking.unwrap_or_else(|| panic!("{} takes no datagrams at {addr}:\n{}", self.name, self.output()))
+    }
+
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a child has a pid");
         kill_process(pid, signal).expect("our own child can be signalled");
@@ -106,6 +116,16 @@ impl Process {
     pub fn wait(&mut self, limit: Duration) -> ExitStatus {
         until(limit, || self.ended()).unwrap_or_else(|| panic!("{} still runs:\n{}", self.name, self.output()))
     }
+}
+
+/// Whether a datagram to a port of loopback is taken: where it is not, the kernel says so to whoever sends the next.
+fn takes(addr: SocketAddr) -> bool {
+    let asked = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| {
+        socket.connect(addr)?;
+        socket.send(&[0])?;
+        socket.send(&[0])
+    });
+    asked.is_ok()
 }
 
 impl Drop for Process {

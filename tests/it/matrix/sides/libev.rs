@@ -34,7 +34,7 @@ fn server(cell: &Cell, keys: &Keys) -> Launch {
     let mut command = Command::new(program("ss-server"));
     command.args(["-s", "127.0.0.1", "-p", &cell.server.to_string(), "-m", method, "-u"]);
     command.args(["-k", &keys.right.server(method)]);
-    Launch { command, files: vec![], ports: vec![cell.server] }
+    Launch { command, files: vec![], ports: vec![cell.server.into()] }
 }
 
 fn client(cell: &Cell, secrets: &Secrets, wrong: bool) -> Launch {
@@ -43,5 +43,5 @@ fn client(cell: &Cell, secrets: &Secrets, wrong: bool) -> Launch {
     let mut command = Command::new(program("ss-local"));
     command.args(["-s", "127.0.0.1", "-p", &cell.server.to_string(), "-m", method, "-u"]);
     command.args(["-k", &secrets.client(method, users, wrong), "-b", "127.0.0.1", "-l", &port.to_string()]);
-    Launch { command, files: vec![], ports: vec![port] }
+    Launch { command, files: vec![], ports: vec![port.into()] }
 }

@@ -1,13 +1,13 @@
 //! The programs, and what is common to starting them.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
 use crate::matrix::keys::Keys;
-use crate::matrix::link::{Cell, Link, Proto};
+use crate::matrix::link::{Carrier, Cell, Link, Proto, Version};
 use crate::support::{Process, program};
 
 use super::{libev, mihomo, sing_box, trojan, v2ray, xray};
@@ -36,7 +36,16 @@ pub enum Role {
 pub struct Launch {
     pub command: Command,
     pub files: Vec<(&'static str, String)>,
-    pub ports: Vec<u16>,
+    pub ports: Vec<Port>,
+}
+
+/// A port of loopback that a program opens.
+#[derive(Debug, Clone, Copy)]
+pub enum Port {
+    /// For streams, perhaps for datagrams as well.
+    Tcp(u16),
+    /// For datagrams alone.
+    Udp(u16),
 }
 
 impl Program {
@@ -136,21 +145,30 @@ impl Program {
 
 impl Role {
     /// The ports that this end of a cell opens.
-    pub fn ports(self, cell: &Cell) -> Vec<u16> {
+    pub fn ports(self, cell: &Cell) -> Vec<Port> {
         match self {
-            Self::Client => vec![cell.door, cell.wrong],
-            Self::Server => vec![cell.server],
+            Self::Client => vec![cell.door.into(), cell.wrong.into()],
+            Self::Server if matches!(cell.link.carrier, Carrier::Xhttp(_, Version::Three)) => {
+                vec![Port::Udp(cell.server)]
+            }
+            Self::Server => vec![cell.server.into()],
         }
     }
 
-    pub fn all_ports(self, cells: &[Cell]) -> Vec<u16> {
+    pub fn all_ports(self, cells: &[Cell]) -> Vec<Port> {
         cells.iter().flat_map(|cell| self.ports(cell)).collect()
+    }
+}
+
+impl From<u16> for Port {
+    fn from(port: u16) -> Self {
+        Self::Tcp(port)
     }
 }
 
 impl Launch {
     /// A program with one JSON file, named by `args` as `config.json`.
-    pub fn json(program: &Path, args: &[&str], config: &Value, ports: Vec<u16>) -> Self {
+    pub fn json(program: &Path, args: &[&str], config: &Value, ports: Vec<Port>) -> Self {
         let mut command = Command::new(program);
         command.args(args);
         Self { command, files: vec![("config.json", config.to_string())], ports }
@@ -164,8 +182,11 @@ impl Launch {
         self.command.current_dir(folder.path()).env("XDG_RUNTIME_DIR", folder.path()).env("HOME", folder.path());
         let mut process = Process::start(name, self.command, folder);
         for port in self.ports {
-            let listens = process.wait_to_listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-            assert!(listens, "{name} ends by itself:\n{}", process.output());
+            let opened = match port {
+                Port::Tcp(port) => process.wait_to_listen((Ipv4Addr::LOCALHOST, port).into()),
+                Port::Udp(port) => process.wait_to_take((Ipv4Addr::LOCALHOST, port).into()),
+            };
+            assert!(opened, "{name} ends by itself:\n{}", process.output());
         }
         process
     }

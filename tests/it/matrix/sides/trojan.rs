@@ -38,7 +38,7 @@ fn server(cell: &Cell, keys: &Keys) -> Launch {
         },
         "tcp": tcp(), "mysql": { "enabled": false }
     });
-    Launch::json(&program("trojan"), &["-c", "config.json"], &config, vec![cell.server])
+    Launch::json(&program("trojan"), &["-c", "config.json"], &config, vec![cell.server.into()])
 }
 
 fn client(cell: &Cell, keys: &Keys, secrets: &Secrets, port: u16) -> Launch {
@@ -52,7 +52,7 @@ fn client(cell: &Cell, keys: &Keys, secrets: &Secrets, port: u16) -> Launch {
         },
         "tcp": tcp()
     });
-    Launch::json(&program("trojan"), &["-c", "config.json"], &config, vec![port])
+    Launch::json(&program("trojan"), &["-c", "config.json"], &config, vec![port.into()])
 }
 
 fn tcp() -> serde_json::Value {

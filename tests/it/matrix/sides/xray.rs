@@ -9,7 +9,7 @@ use etemenanki::shape::Kind;
 use serde_json::{Map, Value, json};
 
 use crate::matrix::keys::{Keys, NAME, Secrets, shadowsocks};
-use crate::matrix::link::{Carrier, Cell, Flow, Lengths, Link, Mux, Proto, Secure, Users};
+use crate::matrix::link::{Carrier, Cell, Flow, Lengths, Link, Mux, Proto, Secure, Users, Version};
 use crate::support::Authority;
 
 use super::program::{Launch, Program, Role};
@@ -221,7 +221,12 @@ fn stream(cell: &Cell, keys: &Keys, form: Form, role: Role) -> Value {
             stream.insert("network".into(), "grpc".into());
             stream.insert("grpcSettings".into(), json!({ "serviceName": "matrix", "multiMode": multi }));
         }
-        Carrier::Xhttp(mode, _) => {
+        Carrier::Xhttp(mode, version) => {
+            if version == Version::Three {
+                // Nothing but silence tells that whoever spoke QUIC was killed.
+                let quic = json!({ "maxIdleTimeout": 6, "keepAlivePeriod": 2 });
+                stream.insert("finalmask".into(), json!({ "quicParams": quic }));
+            }
             // A server takes every mode unless it is told one.
             let mode = if role == Role::Server && old { "auto" } else { mode.word() };
             stream.insert("network".into(), if old { "xhttp" } else { "splithttp" }.into());
