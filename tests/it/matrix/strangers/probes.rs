@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Method;
 use rustls::ClientConfig;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 
 use super::carried::{Ask, Io, call, connected, framed, upgrade, upgraded};
@@ -129,10 +129,12 @@ pub fn is_drawn(link: &Link, probe: &Probe) -> bool {
 pub async fn served(link: Link, port: u16, tls: &Arc<ClientConfig>, flight: &[u8]) -> bool {
     let limit = Instant::now() + PATIENCE;
     loop {
-        let sight = inside(link, port, tls, flight, true).await;
         let served = match link.carrier {
-            Carrier::Grpc => String::from_utf8_lossy(&sight.said).contains("data"),
-            _ => !sight.said.is_empty(),
+            Carrier::Grpc => {
+                let sight = inside(link, port, tls, flight, true).await;
+                String::from_utf8_lossy(&sight.said).contains("data")
+            }
+            _ => answered(link, port, tls, flight).await,
         };
         if served || Instant::now() > limit {
             return served;
@@ -140,27 +142,38 @@ pub async fn served(link: Link, port: u16, tls: &Arc<ClientConfig>, flight: &[u8
     }
 }
 
+/// Whether anything is said to a client, however late: many first bytes are good only once.
+async fn answered(link: Link, port: u16, tls: &Arc<ClientConfig>, flight: &[u8]) -> bool {
+    let Some(mut io) = entered(link, port, tls).await else { return false };
+    let _ = io.write_all(&carried(link, flight)).await;
+    let _ = io.flush().await;
+    matches!(timeout(PATIENCE, io.read_u8()).await, Ok(Ok(_)))
+}
+
+/// A connection up to where the carrier takes bytes.
+async fn entered(link: Link, port: u16, tls: &Arc<ClientConfig>) -> Option<Box<dyn Io>> {
+    let mut io = connected(link, port, tls).await?;
+    if matches!(link.carrier, Carrier::Ws | Carrier::Upgrade) {
+        timeout(SILENCE, upgraded(&mut *io, link.carrier == Carrier::Ws)).await.ok().flatten()?;
+    }
+    Some(io)
+}
+
+/// Bytes as the carrier takes them.
+fn carried(link: Link, bytes: &[u8]) -> Vec<u8> {
+    if link.carrier == Carrier::Ws && !bytes.is_empty() { framed(bytes) } else { bytes.to_vec() }
+}
+
 /// Bytes inside of the carrier.
 async fn inside(link: Link, port: u16, tls: &Arc<ClientConfig>, bytes: &[u8], dimly: bool) -> Sight {
-    let Some(mut io) = connected(link, port, tls).await else { return Sight::refused() };
-    match link.carrier {
-        Carrier::Grpc => {
-            let content_type = Some("application/grpc");
-            let ask = Ask { method: Method::POST, path: "/matrix/Tun", content_type, dimly };
-            return call(io, &ask, bytes, SILENCE).await;
-        }
-        Carrier::Ws | Carrier::Upgrade => {
-            let ws = link.carrier == Carrier::Ws;
-            if timeout(SILENCE, upgraded(&mut *io, ws)).await.ok().flatten().is_none() {
-                return Sight::refused();
-            }
-            if ws && !bytes.is_empty() {
-                return say(&mut *io, &framed(bytes)).await;
-            }
-        }
-        _ => {}
+    if link.carrier == Carrier::Grpc {
+        let Some(io) = connected(link, port, tls).await else { return Sight::refused() };
+        let content_type = Some("application/grpc");
+        let ask = Ask { method: Method::POST, path: "/matrix/Tun", content_type, dimly };
+        return call(io, &ask, bytes, SILENCE).await;
     }
-    say(&mut *io, bytes).await
+    let Some(mut io) = entered(link, port, tls).await else { return Sight::refused() };
+    say(&mut *io, &carried(link, bytes)).await
 }
 
 async fn say(io: &mut dyn Io, bytes: &[u8]) -> Sight {
