@@ -38,6 +38,12 @@ impl Engine {
         Self::of(command, None, &[(name, config)], b"", ports)
     }
 
+    /// Waits until it takes datagrams at this port, for one that takes nothing else there.
+    pub fn wait_to_take(&mut self, port: u16) {
+        let takes = self.process.wait_to_take(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        assert!(takes, "etemenanki ends by itself:\n{}", self.output());
+    }
+
     /// With a TOML config, and `runtime` for the folder in which its control socket is found.
     pub fn within(runtime: &Path, config: &str, ports: &[u16]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_etemenanki"));
