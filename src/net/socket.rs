@@ -107,6 +107,9 @@ impl Default for KeepAlive {
 
 const USUAL_KEEP_ALIVE: Duration = Duration::from_secs(45);
 
+/// Bytes that may wait at a socket that many connections share (quic-go's).
+const ROOM: usize = 7 * 1024 * 1024;
+
 /// Connections waiting to be accepted; the kernel cuts it to `somaxconn`.
 const BACKLOG: i32 = 4096;
 
@@ -139,6 +142,17 @@ pub(super) fn outgoing_datagrams(to: SocketAddr, options: &SocketOptions) -> io:
     let from = options.bind.map_or(any, |ip| SocketAddr::new(ip, 0));
     socket.bind(&from.into())?;
     Ok(socket.into())
+}
+
+/// Gives a socket room for the packets of many connections, as far as the kernel lets: what it drops instead has to be sent
+/// again, and beginnings only after a second. What a configuration sets by number stays.
+pub(super) fn make_room(socket: &std::net::UdpSocket, options: &SocketOptions) {
+    if options.raw.is_empty() {
+        let socket = SockRef::from(socket);
+        // Less room is no reason not to run.
+        let _ = socket.set_recv_buffer_size(ROOM);
+        let _ = socket.set_send_buffer_size(ROOM);
+    }
 }
 
 /// A TCP socket that is ready to be connected.

@@ -80,12 +80,14 @@ impl Datagrams {
     }
 }
 
-/// A bound socket for a library that reads and writes it itself; wildcards as with [`Datagrams::bind`].
+/// A bound socket, with much room, for a library that reads and writes it itself; wildcards as with [`Datagrams::bind`].
 ///
 /// # Errors
 /// Whatever the kernel says.
 pub fn bare(at: SocketAddr, options: &SocketOptions) -> io::Result<std::net::UdpSocket> {
-    socket::datagrams(at, options)
+    let socket = socket::datagrams(at, options)?;
+    socket::make_room(&socket, options);
+    Ok(socket)
 }
 
 /// The same for sending to the first of these addresses that there is a way to, and that address.
@@ -100,7 +102,10 @@ pub fn bare_to(to: &[SocketAddr], options: &SocketOptions) -> io::Result<(std::n
             .and_then(|asked| asked.connect(to))
             .and_then(|()| socket::outgoing_datagrams(*to, options));
         match tried {
-            Ok(socket) => return Ok((socket, *to)),
+            Ok(socket) => {
+                socket::make_room(&socket, options);
+                return Ok((socket, *to));
+            }
             Err(error) => failed = error,
         }
     }
