@@ -14,6 +14,7 @@ mod control;
 mod datagrams;
 mod freedom;
 mod hostile;
+mod http3;
 mod idle;
 mod matrix;
 mod peers;
