@@ -70,8 +70,11 @@ impl Unpad {
         }
         let wanted = usize::from(left);
         let len = wanted.min(input.len());
-        if len < wanted && (wanted <= LONGEST || len == 0) {
-            return Ok(Opened::More { need: (wanted - len).min(LONGEST) });
+        if len < wanted && wanted <= LONGEST {
+            return Ok(Opened::More { need: wanted - len });
+        }
+        if len == 0 {
+            return Ok(Opened::More { need: 1 });
         }
         self.filter.look(&input[..len]);
         let left = left - u16::try_from(len).unwrap_or(left);
