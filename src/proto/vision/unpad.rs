@@ -20,15 +20,21 @@ enum State {
     Begin,
     /// Between two blocks.
     Head,
-    Content {
-        left: u16,
-        padding: u16,
-        command: u8,
-    },
+    Content(Block),
     Padding {
         left: u16,
         command: u8,
     },
+}
+
+/// What is left of a block.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    left: u16,
+    padding: u16,
+    command: u8,
+    /// It is no longer than blocks are, and comes as one piece.
+    whole: bool,
 }
 
 impl Unpad {
@@ -57,20 +63,22 @@ impl Unpad {
             return Err(WireError::Malformed { what: "command of a padded block" });
         }
         let (left, padding) = (reader.take_u16()?, reader.take_u16()?);
-        self.state = State::Content { left, padding, command };
+        let whole = usize::from(left) <= LONGEST;
+        self.state = State::Content(Block { left, padding, command, whole });
         Ok(nothing(HEAD))
     }
 
     /// A block's content comes as one piece where it is no longer than blocks are: the other half decides by what is seen
     /// here, and that must not hang on how the bytes were split on their way.
-    fn content(&mut self, input: &[u8], left: u16, padding: u16, command: u8) -> Result<Opened, WireError> {
+    fn content(&mut self, input: &[u8], block: Block) -> Result<Opened, WireError> {
+        let Block { left, padding, command, whole } = block;
         if left == 0 {
             self.state = State::Padding { left: padding, command };
             return self.padding(input, padding, command);
         }
         let wanted = usize::from(left);
         let len = wanted.min(input.len());
-        if len < wanted && wanted <= LONGEST {
+        if len < wanted && whole {
             return Ok(Opened::More { need: wanted - len });
         }
         if len == 0 {
@@ -78,11 +86,8 @@ impl Unpad {
         }
         self.filter.look(&input[..len]);
         let left = left - u16::try_from(len).unwrap_or(left);
-        self.state = if left == 0 {
-            State::Padding { left: padding, command }
-        } else {
-            State::Content { left, padding, command }
-        };
+        self.state =
+            if left == 0 { State::Padding { left: padding, command } } else { State::Content(Block { left, ..block }) };
         Ok(Opened::Plain { used: len, at: 0..len })
     }
 
@@ -115,7 +120,7 @@ impl Open for Unpad {
         let opened = match self.state {
             State::Begin => Ok(self.begin(input)),
             State::Head => self.head(input),
-            State::Content { left, padding, command } => self.content(input, left, padding, command),
+            State::Content(block) => self.content(input, block),
             State::Padding { left, command } => self.padding(input, left, command),
         };
         match opened {
