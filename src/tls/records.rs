@@ -15,12 +15,12 @@ use crate::flow::Stream;
 pub(super) struct Records<S> {
     pub(super) io: S,
     one_by_one: bool,
-    /// The header of the record that is being read.
+    /// The header of the record that is being read, as far as it came; none of it between records.
     head: [u8; HEAD],
     have: usize,
     /// So much of the header is with rustls.
     given: usize,
-    /// Bytes of the record that are still below.
+    /// Bytes of the record that are still to come.
     body: usize,
     /// A record that was looked at before rustls came.
     ahead: Bytes,
@@ -64,6 +64,11 @@ impl<S> Records<S> {
         self.one_by_one && self.given == 0
     }
 
+    /// Whether a record has begun to come in that has not come in whole.
+    pub(super) fn within(&self) -> bool {
+        self.have > 0
+    }
+
     /// What was read of the next record's header; it counts as not read any more.
     pub(super) fn take_head(&mut self) -> &[u8] {
         &self.head[..std::mem::take(&mut self.have)]
@@ -81,6 +86,29 @@ impl<S> Records<S> {
     pub(super) fn stop_rewriting(&mut self) {
         self.rewrite = None;
         self.queue = BytesMut::new();
+    }
+
+    /// Keeps in mind how far into a record these bytes lead, which go to rustls as they are.
+    fn follow(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (head, rest) = bytes.split_at(bytes.len().min(HEAD - self.have));
+            self.add_head(head);
+            let (body, rest) = rest.split_at(rest.len().min(self.body));
+            self.body -= body.len();
+            if self.have == HEAD && self.body == 0 {
+                self.have = 0;
+            }
+            bytes = rest;
+        }
+    }
+
+    /// Adds to the header; once it is whole, the body's length is known.
+    fn add_head(&mut self, came: &[u8]) {
+        self.head[self.have..self.have + came.len()].copy_from_slice(came);
+        self.have += came.len();
+        if !came.is_empty() && self.have == HEAD {
+            self.body = u16::from_be_bytes([self.head[3], self.head[4]]).into();
+        }
     }
 
     /// From now on, what rustls writes is thrown away.
@@ -151,15 +179,10 @@ impl<S: Stream> Records<S> {
             let mut head = [0; HEAD];
             let mut rest = ReadBuf::new(&mut head[self.have..]);
             ready!(self.poll_below(cx, &mut rest))?;
-            let came = rest.filled().len();
-            if came == 0 {
+            if rest.filled().is_empty() {
                 return Poll::Ready(Ok(false));
             }
-            self.head[self.have..self.have + came].copy_from_slice(rest.filled());
-            self.have += came;
-            if self.have == HEAD {
-                self.body = u16::from_be_bytes([self.head[3], self.head[4]]).into();
-            }
+            self.add_head(rest.filled());
         }
         Poll::Ready(Ok(true))
     }
@@ -169,7 +192,10 @@ impl<S: Stream> AsyncRead for Records<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if !this.one_by_one {
-            return this.poll_below(cx, buf);
+            let before = buf.filled().len();
+            ready!(this.poll_below(cx, buf))?;
+            this.follow(&buf.filled()[before..]);
+            return Poll::Ready(Ok(()));
         }
         if !ready!(this.poll_head(cx))? {
             return Poll::Ready(Ok(()));

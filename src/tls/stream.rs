@@ -12,7 +12,13 @@ use tokio::net::TcpStream;
 use super::records::Records;
 use crate::flow::{Half, Stream};
 
-/// A TLS connection of either side. Where its settings foresee it ([`super::Inner::Vision`]), each half can stop being TLS
+/// A TLS connection of either side.
+///
+/// Many peers close the connection without saying so in TLS (`close_notify`). Between two records that is an end like any
+/// other: Go's crypto/tls takes it so as well, for the sake of web sites, and what is carried here knows its own ends.
+/// Within a record, data was cut off: that is [`io::ErrorKind::UnexpectedEof`], here as there.
+///
+/// Where its settings foresee it ([`super::Inner::Vision`]), each half can stop being TLS
 /// behind its last record: [`Stream::go_plain`].
 #[derive(Debug)]
 pub struct TlsStream<S> {
@@ -90,9 +96,11 @@ impl<S: Stream> AsyncRead for TlsStream<S> {
                 Poll::Ready(Ok(()))
             }
             None => match this.poll_tls(cx, buf) {
-                // Many peers close the connection without saying so in TLS; Go takes that for an end too, and what is
-                // carried here knows its own ends.
-                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
+                Poll::Ready(Err(error))
+                    if error.kind() == io::ErrorKind::UnexpectedEof && !this.tls.get_ref().0.within() =>
+                {
+                    Poll::Ready(Ok(()))
+                }
                 other => other,
             },
         }

@@ -4,6 +4,7 @@
 //! A new subject is one `mod` line below and one file; `support` starts programs, waits until they are ready and ends
 //! them. Ports are never fixed and nothing sleeps for a guessed time.
 
+mod announced;
 mod balancers;
 mod balancing;
 mod broken;

@@ -161,6 +161,36 @@ async fn halves_stay_tls_where_a_byte_could_be_lost() {
     assert!(!near.go_plain(Half::Read));
 }
 
+/// What is read to the end of a connection that is cut without a word, `behind` the last whole record.
+async fn cut(can_end: bool, size: usize, behind: &[u8]) -> (Vec<u8>, io::Result<usize>) {
+    let (near, far) = duplex(64 * 1024);
+    let (mut from, mut to) = meet(Thin(near, size), Thin(far, size), can_end).await;
+    from.write_all(b"first ").await.unwrap();
+    from.write_all(b"last").await.unwrap();
+    from.flush().await.unwrap();
+    from.below().0.write_all(behind).await.unwrap();
+    from.below().0.shutdown().await.unwrap();
+    let mut said = Vec::new();
+    let end = to.read_to_end(&mut said).await;
+    (said, end)
+}
+
+#[tokio::test]
+async fn an_end_between_records_is_an_end_and_one_within_is_a_cut() {
+    let begun: &[u8] = b"\x17\x03\x03\x00\x40half of it";
+    for can_end in [false, true] {
+        for size in [1, 3, 7, 64 * 1024] {
+            let (said, end) = cut(can_end, size, b"").await;
+            assert_eq!((&said[..], end.unwrap()), (&b"first last"[..], 10), "{can_end} {size}");
+            for len in [1, 4, 5, 6, begun.len()] {
+                let (said, end) = cut(can_end, size, &begun[..len]).await;
+                assert_eq!(said, b"first last", "what came whole is read: {can_end} {size} {len}");
+                assert_eq!(end.unwrap_err().kind(), io::ErrorKind::UnexpectedEof, "{can_end} {size} {len}");
+            }
+        }
+    }
+}
+
 /// Whether a read has to wait.
 fn must_wait<S: Stream>(stream: &mut TlsStream<S>, into: &mut [u8]) -> bool {
     let mut cx = Context::from_waker(std::task::Waker::noop());

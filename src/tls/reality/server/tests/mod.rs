@@ -330,6 +330,21 @@ async fn strangers_speak_with_the_site() {
     }
 }
 
+/// A new configuration, changed or not, makes a new server; what the old one let in stays used.
+#[tokio::test]
+async fn a_hello_stays_used_when_the_server_is_made_anew() {
+    let crypto = Crypto::default();
+    let (options, hello) = (options(echo().await), Visitor::new(&offer()));
+    let judge = |crypto: &Crypto| {
+        let server = RealityServer::new(crypto, &options).unwrap();
+        server.0.rules.judge(&ClientHello::read(&hello.hello).unwrap(), now()).err()
+    };
+    assert_eq!(judge(&crypto), None);
+    assert_eq!(judge(&crypto.renewed()), Some(Refusal::Replay));
+    assert_eq!(judge(&crypto.renewed().renewed()), Some(Refusal::Replay));
+    assert_eq!(judge(&Crypto::default()), None, "it is the memory that refuses it");
+}
+
 #[tokio::test]
 async fn a_wrong_finished_ends_with_an_alert() {
     let server = RealityServer::new(&Crypto::default(), &options(site().await)).unwrap();
