@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use etemenanki::addr::{DomainName, Network, PortSet};
+use etemenanki::geo::Lists;
 use etemenanki::model::matcher::{DomainRule, DomainRules, IpRule, IpRules};
 use etemenanki::model::routing::{RouteStrategy, When};
 use etemenanki::route::{Decision, Facts, Router};
@@ -38,7 +39,7 @@ fn both_rule(n: u32) -> When {
 }
 
 fn router(rules: &[When]) -> Router {
-    match Router::compile(RouteStrategy::AsIs, rules.iter().map(|when| ("", when))) {
+    match Router::compile(RouteStrategy::AsIs, rules.iter().map(|when| ("", when)), &Lists::default()) {
         Ok(router) => router,
         Err(error) => unreachable!("{error}"),
     }

@@ -9,8 +9,9 @@ use super::say;
 use super::serve::{self, Early, Reloading, StartError};
 use super::sources::{self, SourceError, Text};
 use super::words::{self, Wording};
-use crate::engine::Engine;
+use crate::engine::{Engine, Plan};
 use crate::frontend::{Colour, Format, Loaded, Options, Source, headline, load, render, schema, xray};
+use crate::geo::{Assets, Found};
 use crate::model::config::Config;
 use crate::reload;
 use crate::shape::{Dialect, Kind, Plain, Severity};
@@ -42,6 +43,8 @@ pub fn run(args: Run) -> Exit {
         }
     };
     let config = loaded.link();
+    let assets = assets();
+    let found = reload::load_lists(&mut loaded, &assets, None);
     if args.dump {
         return dump(&loaded, config.is_some());
     }
@@ -53,8 +56,8 @@ pub fn run(args: Run) -> Exit {
     }
     match config.filter(|_| !loaded.failed()) {
         None => refuse(&loaded, args.test),
-        Some(config) if args.test => test(&loaded, config),
-        Some(config) => start(args.clone(), early, loaded, config, print),
+        Some(config) if args.test => test(&loaded, Plan { config, lists: found.lists }),
+        Some(config) => start(args.clone(), early, loaded, config, Running { print, assets, found }),
     }
 }
 
@@ -72,8 +75,21 @@ fn sources_of(args: &Run, texts: Vec<Text>) -> Vec<Source> {
     texts.into_iter().map(|text| Source { name: text.name, bytes: text.bytes, format }).collect()
 }
 
+/// What a later reload compares with.
+struct Running {
+    /// A print of the texts.
+    print: u64,
+    assets: Assets,
+    found: Found,
+}
+
+/// Where geodata files are looked for.
+pub fn assets() -> Assets {
+    Assets::usual(&|name| std::env::var(name).ok(), std::env::current_exe().ok().as_deref())
+}
+
 /// How changes are taken over while it runs; `usual`: files are watched unless the flags say otherwise.
-fn reloading(args: Run, usual: bool, print: u64, telemetry: &Arc<Telemetry>) -> Reloading {
+fn reloading(args: Run, usual: bool, running: Running, telemetry: &Arc<Telemetry>) -> Reloading {
     let watch = args.watch || (!args.no_watch && usual);
     let watched = watch.then(|| sources::watched(&args));
     let (strict, telemetry) = (args.strict, Arc::clone(telemetry));
@@ -81,7 +97,8 @@ fn reloading(args: Run, usual: bool, print: u64, telemetry: &Arc<Telemetry>) -> 
         let texts = sources::again(&args).map_err(|error| error.to_string())?;
         Ok(sources_of(&args, texts))
     };
-    Reloading { telemetry, gather: Arc::new(gather), strict, watched, print }
+    let Running { print, assets, found } = running;
+    Reloading { telemetry, gather: Arc::new(gather), strict, watched, print, assets, found }
 }
 
 fn greet(wording: Wording, notes: &[String]) {
@@ -116,15 +133,15 @@ fn refuse(loaded: &Loaded, test: bool) -> Exit {
 }
 
 /// All that can be known without opening a socket.
-fn test(loaded: &Loaded, config: Config) -> Exit {
+fn test(loaded: &Loaded, plan: Plan) -> Exit {
     if !loaded.problems.is_empty() {
         say::out(render(&loaded.sources, &loaded.problems, colour()));
     }
     // What cannot run yet is no fault of the configuration, so it must not be held against it here.
     let missing = loaded.problems.iter().filter(|problem| problem.kind == Kind::NotBuilt).count();
-    let logs = Setup::of(&config.log).and_then(|setup| setup.try_open()).map_err(|error| error.to_string());
+    let logs = Setup::of(&plan.config.log).and_then(|setup| setup.try_open()).map_err(|error| error.to_string());
     let runs =
-        || if missing == 0 { Engine::prepare(config).map(drop).map_err(|error| error.to_string()) } else { Ok(()) };
+        || if missing == 0 { Engine::prepare(plan).map(drop).map_err(|error| error.to_string()) } else { Ok(()) };
     match logs.and_then(|()| runs()) {
         Ok(()) => {
             if missing > 0 {
@@ -141,7 +158,7 @@ fn test(loaded: &Loaded, config: Config) -> Exit {
 }
 
 /// Opens the logs, says there what was found in the configuration, and runs it.
-fn start(args: Run, early: Early, loaded: Loaded, config: Config, print: u64) -> Exit {
+fn start(args: Run, early: Early, loaded: Loaded, config: Config, running: Running) -> Exit {
     let wording = wording(&loaded);
     let telemetry = match Setup::of(&config.log).and_then(|setup| Telemetry::start(&setup)) {
         Ok(telemetry) => Arc::new(telemetry),
@@ -160,7 +177,7 @@ fn start(args: Run, early: Early, loaded: Loaded, config: Config, print: u64) ->
         }
     }
     let watch = config.services.reload.watch.unwrap_or(loaded.dialect == Dialect::Toml);
-    let reloading = reloading(args, watch, print, &telemetry);
+    let reloading = reloading(args, watch, running, &telemetry);
     // Texts, trees and places of a large configuration weigh more than what runs of it.
     drop(loaded);
     let ended = serve::until_told(early, config, wording, reloading);

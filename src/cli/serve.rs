@@ -14,7 +14,8 @@ use super::state::{self, Keeping};
 use super::words::Wording;
 use crate::balance::{Witness, Witnesses};
 use crate::control::{Gallery, Live, PlaceError, Server, Surroundings};
-use crate::engine::{BindError, BuildError, Engine};
+use crate::engine::{BindError, BuildError, Engine, Plan};
+use crate::geo::{Assets, Found};
 use crate::journal::{Journal, Limit};
 use crate::model::config::Config;
 use crate::model::control::{Control, Socket};
@@ -83,12 +84,16 @@ pub struct Reloading {
     pub watched: Option<Watched>,
     /// A print of the texts that run.
     pub print: u64,
+    /// Where geodata files are looked for.
+    pub assets: Assets,
+    /// The lists that run.
+    pub found: Found,
 }
 
 /// Runs the configuration until TERM or INT. Another one ends at once what still drains.
 pub fn until_told(early: Early, config: Config, wording: Wording, reloading: Reloading) -> Result<(), StartError> {
     let settings = config.services.control.clone();
-    let engine = Engine::prepare(config)?;
+    let engine = Engine::prepare(Plan { config, lists: reloading.found.lists.clone() })?;
     raise_file_limit();
     let Early { runtime, asked } = early;
     let ended = runtime.block_on(async {
@@ -113,8 +118,9 @@ pub fn until_told(early: Early, config: Config, wording: Wording, reloading: Rel
         let kept = keeping.begin(file);
         let live = Arc::new(Live::new(bound.handle()));
         let control = control.map(|server| tokio::spawn(server.run(live, gallery, stop.clone())));
-        let Reloading { telemetry, gather, strict, watched, print } = reloading;
-        let reloader = Reloader { engine: bound.engine(), telemetry, gather, strict, print, applied };
+        let Reloading { telemetry, gather, strict, watched, print, assets, found } = reloading;
+        let found = Arc::new(found);
+        let reloader = Reloader { engine: bound.engine(), telemetry, gather, strict, print, applied, assets, found };
         tokio::spawn(reloader.run(asked, watched, stop.clone()));
         let running = async {
             bound.run(stop).await;

@@ -15,6 +15,7 @@ use super::diff::Applied;
 use super::error::{ApplyError, BindError};
 use super::life::Life;
 use super::pairs;
+use super::plan::Plan;
 use super::shared::Shared;
 use super::snapshot::{Exit, Snapshot};
 use super::tasks::{Running, Seat, after};
@@ -50,14 +51,15 @@ enum Chair {
 ///
 /// # Errors
 /// [`ApplyError`] says why not; nothing was changed then.
-pub(super) async fn apply(shared: &Arc<Shared>, standing: &mut Standing, next: Config) -> Result<Applied, ApplyError> {
+pub(super) async fn apply(shared: &Arc<Shared>, standing: &mut Standing, next: Plan) -> Result<Applied, ApplyError> {
+    let Plan { config: next, lists } = next;
     if standing.config == next {
         return Ok(Applied::default());
     }
     let earlier = shared.snapshot();
     let inbounds: Vec<Arc<Inbound>> = standing.inbounds.iter().map(|one| Arc::clone(&one.host.inbound)).collect();
     let before = Before { config: &standing.config, snapshot: &earlier, inbounds: &inbounds };
-    let Built { snapshot, entries, watched } = build(&next, Some(before))?;
+    let Built { snapshot, entries, watched } = build(&next, &lists, Some(before))?;
     let web = Some(Web::new(&next)?)
         .filter(|web| standing.config.http_services != next.http_services || !standing.web.is_like(web));
     let chairs = chairs(&standing.inbounds, &entries)?;

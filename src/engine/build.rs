@@ -13,6 +13,7 @@ use super::snapshot::{Exit, Group, Levels, Rule, Snapshot};
 use super::sniffing::Sniffing;
 use crate::addr::{Hop, Network, OutboundId};
 use crate::balance::Balancer;
+use crate::geo::Lists;
 use crate::inbound::Inbound;
 use crate::model::config::{Config, LinkedBalancer};
 use crate::model::outbound::Outbound as Written;
@@ -83,11 +84,12 @@ pub(super) struct Made {
 ///
 /// # Errors
 /// [`BuildError`] names the first part that cannot run.
-pub(super) fn build(config: &Config, before: Option<Before<'_>>) -> Result<Built, BuildError> {
+pub(super) fn build(config: &Config, lists: &Lists, before: Option<Before<'_>>) -> Result<Built, BuildError> {
     let crypto = before.map_or_else(Crypto::default, |before| before.snapshot.crypto.renewed());
-    let exits = exits(config, before, &crypto)?;
+    let exits = exits(config, before, &crypto, lists)?;
     let (groups, watched) = groups(config, before, &exits)?;
-    let router = Router::compile(config.strategy, config.rules.iter().map(|rule| (rule.name.as_str(), &rule.when)))?;
+    let router =
+        Router::compile(config.strategy, config.rules.iter().map(|rule| (rule.name.as_str(), &rule.when)), lists)?;
     let snapshot = Snapshot {
         generation: before.map_or(0, |before| before.snapshot.generation + 1),
         router,
@@ -96,11 +98,11 @@ pub(super) fn build(config: &Config, before: Option<Before<'_>>) -> Result<Built
         responders: responders(&exits),
         exits,
         groups,
-        resolver: Resolver::new(config.dns.as_ref()).map_err(BuildError::Hosts)?,
+        resolver: Resolver::new(config.dns.as_ref(), lists).map_err(BuildError::Hosts)?,
         levels: Levels::new(&config.policy),
         crypto,
     };
-    let entries = entries(config, before, &snapshot.crypto)?;
+    let entries = entries(config, before, &snapshot.crypto, lists)?;
     Ok(Built { snapshot, entries, watched })
 }
 
@@ -109,8 +111,13 @@ fn responders(exits: &[Exit]) -> Box<[OutboundId]> {
     ids.filter(|(_, exit)| matches!(*exit.outbound, Outbound::Responder(_))).map(|(id, _)| id).collect()
 }
 
-fn exits(config: &Config, before: Option<Before<'_>>, crypto: &Crypto) -> Result<Box<[Exit]>, BuildError> {
-    let maker = Maker { all: &config.outbounds, crypto };
+fn exits(
+    config: &Config,
+    before: Option<Before<'_>>,
+    crypto: &Crypto,
+    lists: &Lists,
+) -> Result<Box<[Exit]>, BuildError> {
+    let maker = Maker { all: &config.outbounds, crypto, lists };
     let kept = before.map(|before| Kept { before, now: config, pairs: pairs::outbounds(before.config, config) });
     let one = |(at, written): (usize, &Written)| {
         let (life, running) = kept.as_ref().map(|kept| kept.parts(at)).unwrap_or_default();
@@ -222,7 +229,12 @@ fn same_members(before: Option<Before<'_>>, exits: &[Exit], now: &LinkedBalancer
     now.members.iter().all(|member| member.outbound().is_none_or(same))
 }
 
-fn entries(config: &Config, before: Option<Before<'_>>, crypto: &Crypto) -> Result<Vec<Entry>, BuildError> {
+fn entries(
+    config: &Config,
+    before: Option<Before<'_>>,
+    crypto: &Crypto,
+    lists: &Lists,
+) -> Result<Vec<Entry>, BuildError> {
     let pairs = before.map(|before| pairs::inbounds(before.config, config));
     let mut entries = vec![];
     for (at, written) in config.inbounds.iter().enumerate() {
@@ -230,7 +242,7 @@ fn entries(config: &Config, before: Option<Before<'_>>, crypto: &Crypto) -> Resu
         let bad = |what| BuildError::Inbound { name: name.clone(), what };
         let made = || {
             let inbound = Arc::new(door(written, &config.policy, crypto).map_err(bad)?);
-            let sniffing = Sniffing::compile(&written.sniffing).map_err(|error| bad(error.to_string()))?;
+            let sniffing = Sniffing::compile(&written.sniffing, lists).map_err(|error| bad(error.to_string()))?;
             Ok::<_, BuildError>(Made { inbound, sniffing: sniffing.map(Arc::new), name: name.clone() })
         };
         let fate = pairs.as_ref().map_or(Fate::New, |pairs| pairs.fates[at]);

@@ -136,6 +136,7 @@ mod tests {
     use super::super::build::build;
     use super::*;
     use crate::addr::Network;
+    use crate::geo::Lists;
     use crate::model::check::link;
     use crate::model::draft::Draft;
     use crate::shape::Dialect;
@@ -144,7 +145,7 @@ mod tests {
     #[tokio::test]
     async fn the_future_of_a_running_flow_is_small() {
         let config = link(&Draft::default(), Dialect::Json).config.unwrap();
-        let shared = Arc::new(Shared::new(build(&config, None).unwrap().snapshot));
+        let shared = Arc::new(Shared::new(build(&config, &Lists::default(), None).unwrap().snapshot));
         let door = Door { lease: Lease::under(&shared.end), shared, sniffing: None };
         let any = ([127, 0, 0, 1], 1).into();
         let flow = Flow::new("in".into(), Network::Tcp, any, any, "10.0.0.1:1".parse().unwrap());

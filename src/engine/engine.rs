@@ -14,6 +14,7 @@ use super::build::{Built, Made, build};
 use super::diff::Applied;
 use super::error::{ApplyError, BindError, BuildError};
 use super::handle::Handle;
+use super::plan::Plan;
 use super::shared::Shared;
 use super::tasks::Running;
 use super::web::{OpenWeb, Web};
@@ -35,8 +36,9 @@ impl Engine {
     ///
     /// # Errors
     /// [`BuildError`] names the first part that cannot run.
-    pub fn prepare(config: Config) -> Result<Ready, BuildError> {
-        let Built { snapshot, entries, watched } = build(&config, None)?;
+    pub fn prepare(plan: impl Into<Plan>) -> Result<Ready, BuildError> {
+        let Plan { config, lists } = plan.into();
+        let Built { snapshot, entries, watched } = build(&config, &lists, None)?;
         let shared = Arc::new(Shared::new(snapshot));
         let web = Web::new(&config)?;
         let made = entries.into_iter().filter_map(|entry| entry.made()).collect();
@@ -49,7 +51,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`ApplyError`] says why not; nothing was changed then.
-    pub async fn apply(&self, next: Config) -> Result<Applied, ApplyError> {
+    pub async fn apply(&self, next: impl Into<Plan>) -> Result<Applied, ApplyError> {
+        let next = next.into();
         let mut standing = self.standing.lock().await;
         apply(&self.shared, standing.as_mut().ok_or(ApplyError::NotRunning)?, next).await
     }

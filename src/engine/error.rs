@@ -1,9 +1,10 @@
 //! What keeps a config from running.
 
 use crate::addr::Tag;
+use crate::geo::CompileError;
 use crate::inbound::ListenError;
 use crate::probe::Unfit;
-use crate::route::CompileError;
+use crate::route::RuleError;
 use crate::tls::TlsError;
 
 /// Why a config cannot become a snapshot. Nothing was opened yet.
@@ -11,7 +12,7 @@ use crate::tls::TlsError;
 pub enum BuildError {
     /// A rule.
     #[error(transparent)]
-    Rules(#[from] CompileError),
+    Rules(#[from] RuleError),
     /// A name of `dns.hosts`.
     #[error("dns.hosts: {0}")]
     Hosts(#[source] CompileError),

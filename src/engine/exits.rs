@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use crate::addr::OutboundId;
+use crate::geo::{Addresses, Lists};
 use crate::model::fields::DomainStrategy;
 use crate::model::keys;
 use crate::model::outbound::{Outbound as Written, OutboundKind};
@@ -27,7 +28,6 @@ use crate::outbound::{
     Redirect, Responder, Server, Socks, Source, Version, Way, Within,
 };
 use crate::proto::fragment::{Fragment, Writes};
-use crate::route::Addresses;
 use crate::shape::{Dialect, Ranged};
 use crate::tls::{Crypto, Inner};
 use crate::transport::Dialer;
@@ -37,6 +37,7 @@ pub(super) struct Maker<'a> {
     /// All outbounds of the config, to find those through which others dial.
     pub(super) all: &'a [Written],
     pub(super) crypto: &'a Crypto,
+    pub(super) lists: &'a Lists,
 }
 
 impl Maker<'_> {
@@ -55,7 +56,9 @@ impl Maker<'_> {
     /// Makes an outbound that takes a connection for each flow.
     fn alone(&self, written: &Written) -> Result<Outbound, String> {
         Ok(match &written.kind {
-            OutboundKind::Freedom(freedom) => Outbound::Freedom(direct(freedom, written, self.behind(written))?),
+            OutboundKind::Freedom(freedom) => {
+                Outbound::Freedom(direct(freedom, written, self.behind(written), self.lists)?)
+            }
             OutboundKind::Blackhole(hole) => Outbound::Blackhole(Blackhole::new(match hole.response.r#type {
                 WrittenAnswer::None => Answer::None,
                 WrittenAnswer::Http => Answer::Http,
@@ -120,7 +123,12 @@ fn asked<A>(server: &WrittenServer<A>, login: Option<(&str, &str)>) -> Server {
     Server { address: server.target(), login: login.map(|(user, pass)| (user.to_owned(), pass.to_owned())) }
 }
 
-fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId>) -> Result<Freedom, String> {
+fn direct(
+    freedom: &WrittenFreedom,
+    written: &Written,
+    behind: Option<OutboundId>,
+    lists: &Lists,
+) -> Result<Freedom, String> {
     let redirect = freedom
         .redirect
         .as_ref()
@@ -131,18 +139,20 @@ fn direct(freedom: &WrittenFreedom, written: &Written, behind: Option<OutboundId
         redirect,
         through: written.send_through,
         header: header(freedom.proxy_protocol),
-        rules: FinalRules::new(freedom.final_rules.iter().map(last_word).collect::<Result<_, _>>()?),
+        rules: FinalRules::new(
+            freedom.final_rules.iter().map(|rule| last_word(rule, lists)).collect::<Result<_, _>>()?,
+        ),
         fragment: freedom.fragment.as_ref().map(fragment),
         noises: freedom.noises.iter().map(noise).collect::<Option<_>>().ok_or("a noise cannot be read")?,
         behind,
     })
 }
 
-fn last_word(written: &WrittenRule) -> Result<FinalRule, String> {
+fn last_word(written: &WrittenRule, lists: &Lists) -> Result<FinalRule, String> {
     let addresses = if written.ip.0.is_empty() {
         None
     } else {
-        let set = Addresses::compile(&written.ip.0).map_err(|error| format!("finalRules: {error}"))?;
+        let set = Addresses::compile(&written.ip.0, lists).map_err(|error| format!("finalRules: {error}"))?;
         Some(Box::new(set) as Box<dyn Within>)
     };
     Ok(FinalRule {

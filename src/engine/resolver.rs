@@ -4,11 +4,11 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::hosts::{Hosts, Told};
 use crate::addr::DomainName;
+use crate::dns::{Hosts, Told};
 use crate::flow::{DialError, Stage};
+use crate::geo::{CompileError, Lists};
 use crate::model::dns::{Dns, QueryStrategy};
-use crate::route::CompileError;
 
 /// Resolves names for rules and outbounds.
 #[derive(Debug, Default)]
@@ -18,10 +18,10 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    pub(super) fn new(dns: Option<&Dns>) -> Result<Self, CompileError> {
+    pub(super) fn new(dns: Option<&Dns>, lists: &Lists) -> Result<Self, CompileError> {
         dns.map_or_else(
             || Ok(Self::default()),
-            |dns| Ok(Self { hosts: Hosts::compile(&dns.hosts)?, families: dns.query_strategy }),
+            |dns| Ok(Self { hosts: Hosts::compile(&dns.hosts, lists)?, families: dns.query_strategy }),
         )
     }
 
@@ -62,7 +62,7 @@ mod tests {
 
     fn resolver(families: QueryStrategy, answer: HostAnswer) -> Resolver {
         let hosts = Written(vec![(DomainRule::parse("a.example", Bare::Full).unwrap(), answer)]);
-        Resolver::new(Some(&Dns { hosts, query_strategy: families, ..Dns::default() })).unwrap()
+        Resolver::new(Some(&Dns { hosts, query_strategy: families, ..Dns::default() }), &Lists::default()).unwrap()
     }
 
     #[tokio::test]

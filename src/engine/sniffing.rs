@@ -12,9 +12,9 @@ use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use crate::addr::{Host, Target};
 use crate::flow::{Attributes, BoxStream, Flow, Sniffed};
+use crate::geo::{Addresses, CompileError, Lists, Names};
 use crate::model::sniffing::{Sniffer, Sniffing as Written};
 use crate::proto::sniff::{self, Known, Sniff};
-use crate::route::{Addresses, CompileError, Names};
 
 /// Compiled settings of one inbound; there are none where no byte need be read.
 #[derive(Debug)]
@@ -40,15 +40,15 @@ pub(super) enum BadSniffing {
 }
 
 impl Sniffing {
-    pub(super) fn compile(written: &Written) -> Result<Option<Self>, BadSniffing> {
+    pub(super) fn compile(written: &Written, lists: &Lists) -> Result<Option<Self>, BadSniffing> {
         if !written.enabled || written.metadata_only {
             return Ok(None);
         }
         Ok(Some(Self {
             sniffers: written.dest_override.iter().copied().collect(),
             route_only: written.route_only,
-            names_excluded: Names::compile(written.domains_excluded.0.iter().map(|rule| (rule, 0)))?,
-            ips_excluded: Addresses::compile(&written.ips_excluded.0)?,
+            names_excluded: Names::compile(written.domains_excluded.0.iter().map(|rule| (rule, 0)), lists)?,
+            ips_excluded: Addresses::compile(&written.ips_excluded.0, lists)?,
         }))
     }
 

@@ -40,6 +40,16 @@ impl Sources {
         self.file(span).map(|file| (file.text.name.as_str(), file.text.place(span.start)))
     }
 
+    /// The first text or key within a span (without one: anywhere) that is meant.
+    #[must_use]
+    pub fn find(&self, within: Option<Span>, means: &dyn Fn(&str) -> bool) -> Option<Span> {
+        let files = self.files.iter().filter_map(|file| file.tree.as_ref());
+        let here = |span: Span| {
+            within.is_none_or(|all| span.file == all.file && span.start >= all.start && span.end <= all.end)
+        };
+        files.into_iter().find_map(|tree| find(tree, &here, means))
+    }
+
     /// The path of what stands at a span as a JSON pointer into its own file; none in TOML files and where the file is
     /// broken.
     #[must_use]
@@ -109,6 +119,19 @@ fn within(places: &[Span], span: Span) -> bool {
 fn covers(entry: &Entry, span: Span) -> bool {
     let key = entry.key_span.start <= span.start && span.end <= entry.key_span.end;
     key || (entry.node.span.start <= span.start && span.end <= entry.node.span.end)
+}
+
+fn find(node: &Node, here: &dyn Fn(Span) -> bool, means: &dyn Fn(&str) -> bool) -> Option<Span> {
+    match &node.value {
+        // Xray takes several texts in one, parted by commas.
+        Value::Text(text) if here(node.span) && text.split(',').any(|word| means(word.trim())) => Some(node.span),
+        Value::List(items) => items.iter().find_map(|item| find(item, here, means)),
+        Value::Map(entries) => entries.iter().find_map(|entry| {
+            let key = (here(entry.key_span) && means(&entry.key)).then_some(entry.key_span);
+            key.or_else(|| find(&entry.node, here, means))
+        }),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

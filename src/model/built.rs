@@ -6,7 +6,6 @@ use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
-use super::matcher::{DomainRule, IpRules, IpSet};
 use super::outbound::{Outbound, OutboundKind};
 use super::routing::Rule;
 use super::services::Services;
@@ -39,11 +38,6 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
         if rule.when.webhook.is_some() {
             say(&rule.at, Kind::Skipped, "its webhook is not called yet".to_owned());
         }
-    }
-    let hosts = draft.dns.iter().flat_map(|dns| &dns.hosts.0);
-    if hosts.filter(|(rule, _)| matches!(rule, DomainRule::List(_))).count() > 0 {
-        let what = "a list of a geodata file in dns.hosts is read but cannot run yet".into();
-        say(&Spot::default(), Kind::NotBuilt, what);
     }
     for part in sections(draft) {
         say(&Spot::default(), Kind::Skipped, format!("{part} is read but not run yet: it is skipped"));
@@ -102,18 +96,10 @@ fn sniffing_parts(sniffing: &Sniffing) -> Vec<Part> {
     if !sniffing.enabled {
         return parts;
     }
-    let names = sniffing.domains_excluded.0.iter().any(|d| matches!(d, DomainRule::List(_)));
-    if names || lists(&sniffing.ips_excluded) {
-        parts.push(refuse("a list of a geodata file in sniffing"));
-    }
     if sniffing.dest_override.contains(&Sniffer::FakeDns) {
         parts.push(skip("sniffing of fakedns"));
     }
     parts
-}
-
-fn lists(rules: &IpRules) -> bool {
-    rules.0.iter().any(|rule| matches!(rule.set, IpSet::List(_)))
 }
 
 fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
@@ -126,10 +112,7 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
                 parts.push(skip("its own sniffing"));
             }
         }
-        OutboundKind::Freedom(freedom) => {
-            if freedom.final_rules.iter().any(|rule| lists(&rule.ip)) {
-                parts.push(refuse("a list of addresses from a geodata file in finalRules"));
-            }
+        OutboundKind::Freedom(_) => {
             parts.extend(stream::dialing_parts(&outbound.stream.sockopt));
         }
         kind => {
@@ -158,12 +141,6 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
 fn rule_parts(rule: &Rule) -> Vec<&'static str> {
     let when = &rule.when;
     let mut parts = vec![];
-    if when.domain.0.iter().any(|d| matches!(d, DomainRule::List(_))) {
-        parts.push("a list of domains from a geodata file");
-    }
-    if lists(&when.ip) || lists(&when.source) || lists(&when.local) {
-        parts.push("a list of addresses from a geodata file");
-    }
     if !when.process.is_empty() {
         parts.push("a condition on the client's process");
     }

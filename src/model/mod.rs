@@ -18,6 +18,7 @@ pub mod httpservice;
 pub mod inbound;
 pub mod keys;
 pub mod kinds;
+pub mod lists;
 pub mod log;
 pub mod mask;
 pub mod matcher;

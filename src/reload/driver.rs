@@ -9,9 +9,10 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::files::{Changes, Watched};
-use super::read::{Refused, read};
-use crate::engine::Engine;
+use super::read::{Read, Refused, read};
+use crate::engine::{Engine, Plan};
 use crate::frontend::Source;
+use crate::geo::{Assets, Found};
 use crate::telemetry::{Setup, Telemetry};
 
 /// Reads the texts of the configuration once more, or says why that cannot be.
@@ -31,6 +32,10 @@ pub struct Reloader {
     pub print: u64,
     /// Who is to know of every configuration that was taken over.
     pub applied: Arc<Notify>,
+    /// Where geodata files are looked for.
+    pub assets: Assets,
+    /// The lists that run.
+    pub found: Arc<Found>,
 }
 
 /// Who asks for it.
@@ -78,12 +83,15 @@ impl Reloader {
         }
         self.print = print;
         let strict = self.strict;
-        let told = spawn_blocking(move || read(sources, strict)).await;
-        let (config, warnings) = told.unwrap_or_else(|error| Err(Refused::Parse(error.to_string())))?;
+        let (assets, before) = (self.assets.clone(), Arc::clone(&self.found));
+        let told = spawn_blocking(move || read(sources, strict, &assets, &before)).await;
+        let Read { config, found, warnings } = told.unwrap_or_else(|error| Err(Refused::Parse(error.to_string())))?;
         let build = |error: &dyn std::error::Error| Refused::Build(error.to_string());
         let setup = Setup::of(&config.log).map_err(|error| build(&error))?;
         setup.try_open().map_err(|error| build(&error))?;
-        let applied = self.engine.apply(config).await.map_err(|error| build(&error))?;
+        let applied =
+            self.engine.apply(Plan { config, lists: found.lists.clone() }).await.map_err(|error| build(&error))?;
+        self.found = Arc::new(found);
         self.applied.notify_one();
         if (cause == Cause::Asked || !applied.is_nothing())
             && let Err(error) = self.telemetry.apply(&setup)

@@ -5,7 +5,9 @@
 
 mod driver;
 mod files;
+mod lists;
 mod read;
 
 pub use driver::{Gather, Reloader, print};
 pub use files::Watched;
+pub use lists::load_lists;

@@ -1,6 +1,8 @@
 //! Texts to a config, or the one line that says why not.
 
+use super::lists::load_lists;
 use crate::frontend::{Loaded, Options, Source, headline, load};
+use crate::geo::{Assets, Found};
 use crate::model::config::Config;
 use crate::shape::{Kind, Problem, Severity};
 
@@ -15,14 +17,24 @@ pub(super) enum Refused {
     Build(String),
 }
 
-/// A config, and what else was found in its texts, a line each.
-pub(super) fn read(sources: Vec<Source>, strict: bool) -> Result<(Config, Vec<String>), Refused> {
+/// What texts become.
+pub(super) struct Read {
+    pub(super) config: Config,
+    /// The geodata lists that it names.
+    pub(super) found: Found,
+    /// What else was found in the texts, a line each.
+    pub(super) warnings: Vec<String>,
+}
+
+/// A config with its lists, and what else was found in its texts.
+pub(super) fn read(sources: Vec<Source>, strict: bool, assets: &Assets, before: &Found) -> Result<Read, Refused> {
     let env = |name: &str| std::env::var(name).ok();
     let mut loaded = load(sources, &Options { strict, env: &env });
     if loaded.failed() {
         return Err(Refused::Parse(reason(&loaded)));
     }
     let config = loaded.link();
+    let found = load_lists(&mut loaded, assets, Some(before));
     // As at the start: traffic would go another way than the configuration says.
     for problem in loaded.problems.iter_mut().filter(|problem| problem.kind == Kind::NotBuilt) {
         problem.severity = Severity::Error;
@@ -32,7 +44,7 @@ pub(super) fn read(sources: Vec<Source>, strict: bool) -> Result<(Config, Vec<St
         Some(config) => {
             let warnings = loaded.problems.iter().filter(|problem| problem.severity == Severity::Warning);
             let lines = warnings.map(|problem| headline(&loaded.sources, problem)).collect();
-            Ok((config, lines))
+            Ok(Read { config, found, warnings: lines })
         }
     }
 }
@@ -56,7 +68,7 @@ mod tests {
 
     fn refused(name: &str, text: &str) -> String {
         let source = Source { name: name.to_owned(), bytes: text.into(), format: None };
-        read(vec![source], false).map(|_| ()).unwrap_err().to_string()
+        read(vec![source], false, &Assets::default(), &Found::default()).map(|_| ()).unwrap_err().to_string()
     }
 
     #[test]

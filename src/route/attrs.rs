@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex_automata::meta::Regex;
 
 use super::facts::Facts;
-use super::pattern::{CompileError, any_of};
+use crate::geo::{CompileError, any_of};
 
 /// Users, by email or by expression.
 #[derive(Debug)]

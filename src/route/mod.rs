@@ -5,16 +5,11 @@
 //! allocates nor locks.
 
 mod attrs;
+mod error;
 mod facts;
-mod names;
-mod nets;
-mod pattern;
 mod router;
 mod rule;
-mod table;
 
+pub use error::{Fault, RuleError};
 pub use facts::{Facts, Lookup};
-pub use names::Names;
-pub use nets::Addresses;
-pub use pattern::CompileError;
 pub use router::{Decision, Router};

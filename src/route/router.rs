@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
+use super::error::{Fault, RuleError};
 use super::facts::Facts;
-use super::names::Names;
-use super::nets::Nets;
-use super::pattern::CompileError;
 use super::rule::{Asked, Test, compile};
+use crate::geo::{CompileError, Lists, Names, Nets};
 use crate::model::matcher::{DomainRules, IpRules, IpSet};
 use crate::model::routing::{RouteStrategy, When};
 
@@ -47,15 +46,16 @@ impl Router {
     /// Compiles rules in their order.
     ///
     /// # Errors
-    /// [`CompileError::Rule`] names the first rule that cannot be compiled.
+    /// [`RuleError`] names the first rule that cannot be compiled.
     pub fn compile<'r>(
         strategy: RouteStrategy,
         rules: impl IntoIterator<Item = (&'r str, &'r When)>,
-    ) -> Result<Self, CompileError> {
+        lists: &Lists,
+    ) -> Result<Self, RuleError> {
         let rules: Vec<(&str, &When)> = rules.into_iter().collect();
         let named = |at: usize| {
             let name = rules.get(at).map_or("", |rule| rule.0).to_owned();
-            move |source| CompileError::Rule { name, source: Box::new(source) }
+            move |what| RuleError { name, what }
         };
         let (mut steps, mut tests) = (vec![], vec![]);
         let mut at = 0;
@@ -67,7 +67,8 @@ impl Router {
                     let run = run();
                     let all = rules[at..at + run].iter().zip(at..);
                     let pairs = all.flat_map(|((_, when), n)| when.domain.0.iter().map(move |rule| (rule, value(n))));
-                    let names = Names::compile(pairs).map_err(|error| blame(error, &rules, at..at + run))?;
+                    let names =
+                        Names::compile(pairs, lists).map_err(|error| blame(error, lists, &rules, at..at + run))?;
                     steps.push(Step::Names(Box::new(names)));
                     at += run;
                 }
@@ -80,7 +81,7 @@ impl Router {
                 }
                 Shape::Other => {
                     let from = tests.len();
-                    tests.extend(compile(when).map_err(named(at))?);
+                    tests.extend(compile(when, lists).map_err(named(at))?);
                     steps.push(Step::Rule { rule: at, tests: from..tests.len() });
                     at += 1;
                 }
@@ -213,10 +214,10 @@ fn plain_nets(rules: &IpRules) -> impl Iterator<Item = ipnet::IpNet> + '_ {
 }
 
 /// Finds out which of several rules is the bad one, to name it.
-fn blame(error: CompileError, rules: &[(&str, &When)], among: Range<usize>) -> CompileError {
-    let bad = |domain: &DomainRules| Names::compile(domain.0.iter().map(|rule| (rule, 0))).is_err();
+fn blame(error: CompileError, lists: &Lists, rules: &[(&str, &When)], among: Range<usize>) -> RuleError {
+    let bad = |domain: &DomainRules| Names::compile(domain.0.iter().map(|rule| (rule, 0)), lists).is_err();
     let found = rules.get(among).unwrap_or_default().iter().find(|rule| bad(&rule.1.domain));
-    CompileError::Rule { name: found.map_or("", |rule| rule.0).to_owned(), source: Box::new(error) }
+    RuleError { name: found.map_or("", |rule| rule.0).to_owned(), what: Fault::Set(error) }
 }
 
 fn value(rule: usize) -> u32 {

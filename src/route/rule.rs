@@ -3,15 +3,13 @@
 use std::cell::OnceCell;
 
 use crate::addr::{PortSet, Tag};
+use crate::geo::{Addresses, Hashed, Lists, Names};
 use crate::model::fields::Networks;
 use crate::model::routing::When;
 
 use super::attrs::{Attrs, Users};
+use super::error::Fault;
 use super::facts::Facts;
-use super::names::Names;
-use super::nets::Addresses;
-use super::pattern::CompileError;
-use super::table::Hashed;
 
 /// One condition. The kinds stand in the order in which a rule tries them; it is Xray's, and can be seen where trying an
 /// address means to resolve a name first.
@@ -35,7 +33,7 @@ pub(super) enum Test {
 }
 
 /// Compiles conditions into tests in their order.
-pub(super) fn compile(when: &When) -> Result<Vec<Test>, CompileError> {
+pub(super) fn compile(when: &When, lists: &Lists) -> Result<Vec<Test>, Fault> {
     let mut tests = vec![];
     // Every field is named, so that a new condition cannot be forgotten here.
     let When {
@@ -57,7 +55,7 @@ pub(super) fn compile(when: &When) -> Result<Vec<Test>, CompileError> {
         webhook: _,
     } = when;
     if !process.is_empty() {
-        return Err(CompileError::Process);
+        return Err(Fault::Process);
     }
     if !local_os.is_empty() && !local_os.iter().any(|os| os.eq_ignore_ascii_case(OS)) {
         return Ok(vec![Test::Never]);
@@ -83,11 +81,12 @@ pub(super) fn compile(when: &When) -> Result<Vec<Test>, CompileError> {
     }
     for (list, test) in [(ip, Test::Ip as fn(_) -> _), (source, Test::Source), (local, Test::Local)] {
         if !list.0.is_empty() {
-            tests.push(test(Box::new(Addresses::compile(&list.0)?)));
+            tests.push(test(Box::new(Addresses::compile(&list.0, lists)?)));
         }
     }
     if !domain.0.is_empty() {
-        tests.push(Test::Domain(Box::new(Names::compile(domain.0.iter().map(|rule| (rule, 0)))?)));
+        let names = Names::compile(domain.0.iter().map(|rule| (rule, 0)), lists)?;
+        tests.push(Test::Domain(Box::new(names)));
     }
     Ok(tests)
 }

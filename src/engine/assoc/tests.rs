@@ -6,6 +6,7 @@ use super::super::build::build;
 use super::super::shared::Shared;
 use super::*;
 use crate::addr::{Network, PortSet};
+use crate::geo::Lists;
 use crate::model::check::link;
 use crate::model::config::Config;
 use crate::model::draft::Draft;
@@ -53,7 +54,7 @@ fn config() -> Config {
 }
 
 fn house() -> (House, Arc<Lease>) {
-    let shared = Arc::new(Shared::new(build(&config(), None).unwrap().snapshot));
+    let shared = Arc::new(Shared::new(build(&config(), &Lists::default(), None).unwrap().snapshot));
     let lease = Lease::under(&shared.end);
     (House::now(&shared, &lease), lease)
 }

@@ -15,6 +15,7 @@ use super::*;
 use crate::addr::Network;
 use crate::balance::{Balancer, Board, Ear, Life, Seen, State};
 use crate::frontend::{Format, Options, Source, load};
+use crate::geo::Lists;
 
 /// What dialing by an outbound comes to.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,7 @@ fn scene(balancers: Value) -> Scene {
     let source = Source { name: "test.json".into(), bytes: config.to_string().into(), format: Some(Format::Json) };
     let mut loaded = load(vec![source], &Options { strict: false, env: &|_| None });
     let config = loaded.link().unwrap_or_else(|| panic!("{:?}", loaded.problems));
-    let shared = Arc::new(Shared::new(build(&config, None).unwrap().snapshot));
+    let shared = Arc::new(Shared::new(build(&config, &Lists::default(), None).unwrap().snapshot));
     let (dialed, saw) = (Arc::default(), Arc::<Mutex<Vec<_>>>::default());
     for group in &shared.snapshot().groups {
         let (tag, heard) = (group.balancer.tag().to_string(), Arc::clone(&saw));

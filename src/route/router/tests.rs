@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::*;
 use crate::addr::{DomainName, Network, PortSet};
+use crate::geo::Lists;
 use crate::model::fields::Networks;
 use crate::model::matcher::{Bare, DomainRule, IpRule};
 
@@ -16,7 +17,7 @@ fn ips(texts: &[&str]) -> IpRules {
 }
 
 fn router(strategy: RouteStrategy, rules: &[When]) -> Router {
-    Router::compile(strategy, rules.iter().map(|when| ("r", when))).unwrap()
+    Router::compile(strategy, rules.iter().map(|when| ("r", when)), &Lists::default()).unwrap()
 }
 
 type Attribute = fn(&str) -> Option<&'static str>;
@@ -234,11 +235,11 @@ fn runs_of_rules_decide_as_single_ones_do() {
 fn the_bad_rule_is_named() {
     let good = When { domain: domains(&["a"]), ..When::default() };
     let bad = When { domain: DomainRules(vec![DomainRule::Regex("a{9999}{9999}".into())]), ..When::default() };
-    let error = Router::compile(RouteStrategy::AsIs, [("x", &good), ("y", &bad)]).unwrap_err();
+    let error = Router::compile(RouteStrategy::AsIs, [("x", &good), ("y", &bad)], &Lists::default()).unwrap_err();
     assert!(error.to_string().starts_with("rule y: `a{9999}{9999}`: "), "{error}");
     let list = When { domain: domains(&["geosite:cn"]), ..When::default() };
-    let error = Router::compile(RouteStrategy::AsIs, [("x", &list)]).unwrap_err();
-    assert_eq!(error.to_string(), "rule x: `geosite.dat:cn`: lists of geodata files are not built yet");
+    let error = Router::compile(RouteStrategy::AsIs, [("x", &list)], &Lists::default()).unwrap_err();
+    assert_eq!(error.to_string(), "rule x: geosite:cn: the list was not loaded");
     let process = When { process: vec!["curl".into()], ..When::default() };
-    assert!(Router::compile(RouteStrategy::AsIs, [("x", &process)]).is_err());
+    assert!(Router::compile(RouteStrategy::AsIs, [("x", &process)], &Lists::default()).is_err());
 }

@@ -6,12 +6,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::pattern::CompileError;
-use crate::model::matcher::{IpRule, IpSet};
-
 /// Networks, each with a value.
 #[derive(Debug, Default)]
-pub(super) struct Nets {
+pub struct Nets {
     v4: Ranges<u32>,
     v6: Ranges<u128>,
 }
@@ -31,7 +28,9 @@ impl<T> Default for Ranges<T> {
 }
 
 impl Nets {
-    pub(super) fn new(nets: impl IntoIterator<Item = (IpNet, u32)>) -> Self {
+    /// Of networks with their values.
+    #[must_use]
+    pub fn new(nets: impl IntoIterator<Item = (IpNet, u32)>) -> Self {
         let (mut v4, mut v6) = (vec![], vec![]);
         for (net, value) in nets {
             match net {
@@ -50,7 +49,8 @@ impl Nets {
     }
 
     /// The lowest value among the networks that hold the address.
-    pub(super) fn find(&self, ip: IpAddr) -> Option<u32> {
+    #[must_use]
+    pub fn find(&self, ip: IpAddr) -> Option<u32> {
         match ip.to_canonical() {
             IpAddr::V4(ip) => self.v4.find(ip.into()),
             IpAddr::V6(ip) => self.v6.find(ip.into()),
@@ -58,7 +58,7 @@ impl Nets {
     }
 
     /// Whether there is any network of the address's family.
-    fn knows_family(&self, ip: IpAddr) -> bool {
+    pub(super) fn knows_family(&self, ip: IpAddr) -> bool {
         match ip.to_canonical() {
             IpAddr::V4(_) => !self.v4.starts.is_empty(),
             IpAddr::V6(_) => !self.v6.starts.is_empty(),
@@ -135,38 +135,6 @@ fn put(flat: &mut Vec<Span>, span: Span) {
     }
 }
 
-/// Address conditions of one rule, as Xray has them: networks and their negations are two sets, and either suffices. A
-/// negated set means what is outside of all its networks, and says nothing of a family of which it holds none.
-#[derive(Debug, Default)]
-pub struct Addresses {
-    inside: Nets,
-    outside: Nets,
-}
-
-impl Addresses {
-    /// Compiles a list.
-    ///
-    /// # Errors
-    /// [`CompileError::List`] for geodata lists.
-    pub fn compile(rules: &[IpRule]) -> Result<Self, CompileError> {
-        let (mut inside, mut outside) = (vec![], vec![]);
-        for rule in rules {
-            match &rule.set {
-                IpSet::Net(net) if rule.negated => outside.push((*net, 0)),
-                IpSet::Net(net) => inside.push((*net, 0)),
-                IpSet::List(list) => return Err(CompileError::list(list)),
-            }
-        }
-        Ok(Self { inside: Nets::new(inside), outside: Nets::new(outside) })
-    }
-
-    /// Whether the address meets the list.
-    #[must_use]
-    pub fn contains(&self, ip: IpAddr) -> bool {
-        self.inside.find(ip).is_some() || (self.outside.knows_family(ip) && self.outside.find(ip).is_none())
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -177,11 +145,6 @@ mod tests {
 
     fn nets(texts: &[&str]) -> Nets {
         Nets::new(texts.iter().map(|text| net(text).unwrap()).zip(0..))
-    }
-
-    fn meets(rules: &[&str], ip: &str) -> bool {
-        let rules: Vec<_> = rules.iter().map(|text| IpRule::parse(text).unwrap()).collect();
-        Addresses::compile(&rules).unwrap().contains(ip.parse().unwrap())
     }
 
     #[test]
@@ -210,18 +173,6 @@ mod tests {
             many.push((net(&format!("10.0.{n}.0/24")).unwrap(), 0));
         }
         assert_eq!(Nets::new(many).v4.starts.len(), 1);
-    }
-
-    #[test]
-    fn negated_networks_are_one_set() {
-        let rules = ["!10.0.0.0/8", "!192.168.0.0/16"];
-        assert!(!meets(&rules, "10.0.0.1") && !meets(&rules, "192.168.1.1") && meets(&rules, "8.8.8.8"));
-        assert!(!meets(&rules, "2001:db8::1"), "a set without IPv6 says nothing of IPv6");
-        assert!(meets(&["!10.0.0.0/8", "10.1.0.0/16"], "10.1.0.1"), "either set suffices");
-        assert!(!meets(&["!10.0.0.0/8", "10.1.0.0/16"], "10.2.0.1"));
-        assert!(meets(&["!10.0.0.0/8", "!fc00::/7"], "2001:db8::1"));
-        assert!(meets(&["10.0.0.0/8"], "::ffff:10.0.0.1"));
-        assert!(!meets(&["!0.0.0.0/0"], "10.0.0.1"));
     }
 
     proptest! {

@@ -1,18 +1,13 @@
-//! Regular expressions of rules, and what can be wrong with a rule.
+//! Regular expressions, and what can be wrong with a set.
 
 use regex_automata::meta::Regex;
 
-use crate::model::matcher::ListRef;
-
-/// Why rules cannot be compiled.
+/// Why a set cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// A geodata list.
-    #[error("`{0}`: lists of geodata files are not built yet")]
+    /// A list of a geodata file that nobody loaded.
+    #[error("{0}: the list was not loaded")]
     List(String),
-    /// A condition on the client's program.
-    #[error("conditions on the client's process are not built yet")]
-    Process,
     /// An expression that does not compile, or is too large.
     #[error("`{pattern}`: {reason}")]
     Regex {
@@ -21,24 +16,13 @@ pub enum CompileError {
         /// What the engine says.
         reason: String,
     },
-    /// What went wrong with one of several rules.
-    #[error("rule {name}: {source}")]
-    Rule {
-        /// The rule's name, or its place.
-        name: String,
-        /// What is wrong with it.
-        source: Box<Self>,
-    },
-}
-
-impl CompileError {
-    pub(super) fn list(list: &ListRef) -> Self {
-        Self::List(format!("{}:{}", list.file, list.code.to_lowercase()))
-    }
 }
 
 /// Compiles expressions into one that matches where any of them does.
-pub(super) fn any_of<P: AsRef<str>>(patterns: &[P]) -> Result<Regex, CompileError> {
+///
+/// # Errors
+/// [`CompileError::Regex`] names the first that does not compile.
+pub fn any_of<P: AsRef<str>>(patterns: &[P]) -> Result<Regex, CompileError> {
     let config = Regex::config().nfa_size_limit(Some(SIZE_LIMIT)).hybrid_cache_capacity(CACHE);
     Regex::builder().configure(config).build_many(patterns).map_err(|error| {
         let at = error.pattern().map_or(0, |id| id.as_usize());

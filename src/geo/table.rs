@@ -80,6 +80,27 @@ impl Table {
         }
     }
 
+    /// Gives every key that the name falls under, how it is meant, and its value.
+    pub(super) fn each(&self, name: &Hashed<'_>, mut take: impl FnMut(&str, Reach, u32)) {
+        let whole = std::iter::once((name.whole, 0));
+        for (hash, at) in name.parents().chain(whole) {
+            let Some(found) = self.find(hash, &name.text[at..]) else { continue };
+            let entry = &self.entries[found];
+            if entry.suffix != NONE {
+                take(self.key(entry), Reach::Suffix, entry.suffix);
+            }
+            if at == 0 && entry.full != NONE {
+                take(self.key(entry), Reach::Full, entry.full);
+            }
+        }
+    }
+
+    /// Gives back what grew past its need.
+    pub(super) fn shrink(&mut self) {
+        self.entries.shrink_to_fit();
+        self.text.shrink_to_fit();
+    }
+
     fn find(&self, hash: u64, key: &str) -> Option<usize> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut slot = place(hash) & mask;
@@ -127,7 +148,7 @@ impl Table {
 
 /// A name with the hashes of itself and its parents, made once for any number of tables.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hashed<'n> {
+pub struct Hashed<'n> {
     text: &'n str,
     whole: u64,
     /// Hash and beginning of each parent, the shortest first.
@@ -139,7 +160,9 @@ pub(super) struct Hashed<'n> {
 const LABELS: usize = 32;
 
 impl<'n> Hashed<'n> {
-    pub(super) fn new(text: &'n str) -> Self {
+    /// Of a name in lower case.
+    #[must_use]
+    pub fn new(text: &'n str) -> Self {
         let bytes = text.as_bytes();
         let (mut whole, mut parents, mut len) = (SEED, [(0, 0); LABELS], 0);
         for at in (0..bytes.len()).rev() {
@@ -155,7 +178,9 @@ impl<'n> Hashed<'n> {
         Self { text, whole, parents, len }
     }
 
-    pub(super) fn text(&self) -> &'n str {
+    /// The name.
+    #[must_use]
+    pub fn text(&self) -> &'n str {
         self.text
     }
 

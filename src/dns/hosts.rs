@@ -3,19 +3,19 @@
 use std::net::IpAddr;
 
 use crate::addr::DomainName;
+use crate::geo::{CompileError, Lists, Names};
 use crate::model::dns::{HostAnswer, Hosts as Written};
-use crate::route::{CompileError, Names};
 
 /// Compiled answers.
 #[derive(Debug, Default)]
-pub(super) struct Hosts {
+pub struct Hosts {
     names: Names,
     answers: Box<[HostAnswer]>,
 }
 
 /// What the hosts say of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Told {
+pub enum Told {
     /// Nothing; somebody else must be asked, about this name: an alias may have led on to it.
     Nothing(DomainName),
     /// These addresses.
@@ -28,13 +28,18 @@ pub(super) enum Told {
 const ALIASES: usize = 5;
 
 impl Hosts {
-    pub(super) fn compile(written: &Written) -> Result<Self, CompileError> {
-        let names = Names::compile(written.0.iter().map(|(rule, _)| rule).zip(0..))?;
+    /// Compiles the section.
+    ///
+    /// # Errors
+    /// [`CompileError`] for an expression that does not compile, and for a geodata list that is not among `lists`.
+    pub fn compile(written: &Written, lists: &Lists) -> Result<Self, CompileError> {
+        let names = Names::compile(written.0.iter().map(|(rule, _)| rule).zip(0..), lists)?;
         Ok(Self { names, answers: written.0.iter().map(|(_, answer)| answer.clone()).collect() })
     }
 
     /// Looks a name up, and what it is an alias of.
-    pub(super) fn look(&self, name: &DomainName) -> Told {
+    #[must_use]
+    pub fn look(&self, name: &DomainName) -> Told {
         let mut name = name.clone();
         for _ in 0..=ALIASES {
             match self.look_once(&name) {
@@ -89,7 +94,11 @@ mod tests {
 
     fn hosts(entries: &[(&str, HostAnswer)]) -> Hosts {
         let parse = |text: &str| DomainRule::parse(text, Bare::Full).unwrap();
-        Hosts::compile(&Written(entries.iter().map(|(rule, answer)| (parse(rule), answer.clone())).collect())).unwrap()
+        Hosts::compile(
+            &Written(entries.iter().map(|(rule, answer)| (parse(rule), answer.clone())).collect()),
+            &Lists::default(),
+        )
+        .unwrap()
     }
 
     fn ips(texts: &[&str]) -> HostAnswer {
