@@ -77,7 +77,7 @@ const PURE: &[&str] = &[
     "route/",
     "balance/",
     "dns/cache.rs",
-    "dns/family.rs",
+    "dns/filter.rs",
     "dns/hosts.rs",
     "dns/message.rs",
     "dns/plan.rs",

@@ -33,13 +33,13 @@ impl Bench {
 
     fn house(&self) -> House {
         let trail = Trail::new(Arc::clone(&self.lease));
-        House { shared: Arc::clone(&self.shared), snapshot: self.snapshot.load_full(), trail }
+        House { shared: Arc::clone(&self.shared), snapshot: self.snapshot.load_full(), trail, asks: false }
     }
 }
 
 impl Services for Bench {
     fn resolve<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
-        Box::pin(async move { self.house().snapshot.resolver.resolve(name).await })
+        Box::pin(async move { self.house().addresses(name).await })
     }
 
     fn dial<'a>(&'a self, via: Via, flow: &'a Flow, first: &'a [u8]) -> BoxFuture<'a, Result<BoxStream, DialError>> {

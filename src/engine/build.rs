@@ -8,11 +8,11 @@ use super::error::{BuildError, name_of};
 use super::exits::Maker;
 use super::life::Life;
 use super::pairs::{self, Fate, Pairs};
-use super::resolver::Resolver;
 use super::snapshot::{Exit, Group, Levels, Rule, Snapshot};
 use super::sniffing::Sniffing;
 use crate::addr::{Hop, Network, OutboundId};
 use crate::balance::Balancer;
+use crate::dns::Dns;
 use crate::geo::Lists;
 use crate::inbound::Inbound;
 use crate::model::config::{Config, LinkedBalancer};
@@ -98,7 +98,8 @@ pub(super) fn build(config: &Config, lists: &Lists, before: Option<Before<'_>>) 
         responders: responders(&exits),
         exits,
         groups,
-        resolver: Resolver::new(config.dns.as_ref(), lists).map_err(BuildError::Hosts)?,
+        dns: Dns::new(config.dns.as_ref(), lists, before.map(|before| &before.snapshot.dns))
+            .map_err(BuildError::Dns)?,
         levels: Levels::new(&config.policy),
         crypto,
     };

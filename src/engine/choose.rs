@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use super::house::House;
 use super::level::Level;
 use super::snapshot::{Group, Snapshot};
 use crate::addr::{DomainName, Tag};
@@ -44,7 +45,8 @@ pub(super) enum Nowhere {
 }
 
 /// Where the rules send a flow.
-pub(super) async fn head(snapshot: &Snapshot, flow: &Flow) -> Result<Heading, Nowhere> {
+pub(super) async fn head(house: &House, flow: &Flow) -> Result<Heading, Nowhere> {
+    let snapshot = &*house.snapshot;
     if let Some(tag) = &flow.pin {
         let id = snapshot.tagged(tag).ok_or_else(|| Nowhere::Missing(tag.clone()))?;
         return Ok(Heading { to: Dest::Outbound(id), because: Because::Pinned });
@@ -54,7 +56,7 @@ pub(super) async fn head(snapshot: &Snapshot, flow: &Flow) -> Result<Heading, No
         return Ok(Heading { to: Dest::Outbound(id), because: Because::Pinned });
     }
     let because = match decide(snapshot, flow, None) {
-        Decision::NeedIps => Box::pin(resolved(snapshot, flow)).await,
+        Decision::NeedIps => Box::pin(resolved(house, flow)).await,
         other => other,
     };
     match because {
@@ -70,13 +72,13 @@ pub(super) async fn head(snapshot: &Snapshot, flow: &Flow) -> Result<Heading, No
 }
 
 /// The decision once the name is resolved, or could not be.
-async fn resolved(snapshot: &Snapshot, flow: &Flow) -> Decision {
+async fn resolved(house: &House, flow: &Flow) -> Decision {
     let found = match name_of(flow) {
         // A flow that came back through a loopback was resolved for on its first way, if the rules wanted that.
-        Some(name) if flow.hops == 0 => snapshot.resolver.resolve(name).await.ok(),
+        Some(name) if flow.hops == 0 && !house.asks => house.addresses(name).await.ok(),
         _ => None,
     };
-    decide(snapshot, flow, Some(found.as_deref().unwrap_or_default()))
+    decide(&house.snapshot, flow, Some(found.as_deref().unwrap_or_default()))
 }
 
 fn decide(snapshot: &Snapshot, flow: &Flow, resolved: Option<&[IpAddr]>) -> Decision {

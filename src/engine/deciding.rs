@@ -50,7 +50,7 @@ impl Deciding {
         let heard = Heard { sniffed: flow.sniffed.clone(), dialed: flow.route_target.clone() };
         let heard = (heard.sniffed.is_some() || heard.dialed.is_some()).then(|| Arc::new(heard));
         let (generation, house) = (house.snapshot.generation, house.clone());
-        let answer = async move { head(&house.snapshot, &flow).await };
+        let answer = async move { head(&house, &flow).await };
         Self { target, generation, waiting, heard, step: Step::Asking(Box::pin(answer)) }
     }
 

@@ -114,7 +114,7 @@ async fn open(house: House, sniffing: Option<Arc<Sniffing>>, mut flow: Flow, mut
         },
         None => BytesMut::new(),
     };
-    let heading = match head(&house.snapshot, &flow).await {
+    let heading = match head(&house, &flow).await {
         Ok(heading) => heading,
         Err(nowhere) => {
             tell::refused(&house.shared, &flow, &nowhere);

@@ -13,9 +13,9 @@ pub enum BuildError {
     /// A rule.
     #[error(transparent)]
     Rules(#[from] RuleError),
-    /// A name of `dns.hosts`.
-    #[error("dns.hosts: {0}")]
-    Hosts(#[source] CompileError),
+    /// A condition of the `dns` section.
+    #[error("dns: {0}")]
+    Dns(#[source] CompileError),
     /// A balancer whose members cannot be probed as it is written.
     #[error(transparent)]
     Probes(#[from] Unfit),

@@ -13,16 +13,28 @@ pub(super) struct House {
     pub(super) snapshot: Arc<Snapshot>,
     /// What the flow leads through so far.
     pub(super) trail: Trail,
+    /// Whether it is a question to a name server that is led through the house.
+    pub(super) asks: bool,
 }
 
 impl House {
     /// The house of this moment, for a flow that has this lease so far.
     pub(super) fn now(shared: &Arc<Shared>, lease: &Arc<Lease>) -> Self {
-        Self { snapshot: shared.snapshot(), shared: Arc::clone(shared), trail: Trail::new(Arc::clone(lease)) }
+        Self {
+            snapshot: shared.snapshot(),
+            shared: Arc::clone(shared),
+            trail: Trail::new(Arc::clone(lease)),
+            asks: false,
+        }
     }
 
     /// The same for a way of its own.
     pub(super) fn with(&self, lease: &Arc<Lease>) -> Self {
         Self { trail: Trail::new(Arc::clone(lease)), ..self.clone() }
+    }
+
+    /// The same for a question to a name server.
+    pub(super) fn asking(&self) -> Self {
+        Self { asks: true, ..self.clone() }
     }
 }

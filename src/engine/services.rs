@@ -45,11 +45,11 @@ impl House {
         let (Host::Domain(name), Some(_)) = (&flow.destination().host, exit.strategy.families()) else {
             return Ok(None);
         };
-        if flow.probe {
+        if flow.probe || self.asks {
             return Ok(None);
         }
         let port = flow.destination().port;
-        let found = Box::pin(self.snapshot.resolver.resolve(name)).await;
+        let found = Box::pin(self.addresses(name)).await;
         let found = found.map(|ips| Families::from(exit.strategy).pick(&ips, port));
         match found {
             Ok(found) if !found.is_empty() => {
@@ -90,7 +90,7 @@ impl House {
         match via {
             Via::Outbound(id) => Ok((Dest::Outbound(id), None)),
             Via::Balancer(id) => Ok((Dest::Balancer(id), None)),
-            Via::Route => match head(&self.snapshot, flow).await {
+            Via::Route => match head(self, flow).await {
                 Ok(Heading { to, because }) => Ok((to, Some(because))),
                 Err(nowhere) => Err(closed(self, flow, nowhere)),
             },
@@ -100,7 +100,7 @@ impl House {
 
 impl Services for House {
     fn resolve<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
-        Box::pin(self.snapshot.resolver.resolve(name))
+        Box::pin(self.addresses(name))
     }
 
     fn dial<'a>(&'a self, via: Via, flow: &'a Flow, first: &'a [u8]) -> BoxFuture<'a, Result<BoxStream, DialError>> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::life::Life;
-use super::resolver::Resolver;
 use crate::addr::{OutboundId, Tag};
 use crate::balance::Balancer;
+use crate::dns::Dns;
 use crate::flow::Flow;
 use crate::model::config::{BalancerId, Dest};
 use crate::model::fields::DomainStrategy;
@@ -35,7 +35,7 @@ pub(super) struct Snapshot {
     /// The balancers in their order.
     pub(super) groups: Box<[Group]>,
     /// Names to addresses.
-    pub(super) resolver: Resolver,
+    pub(super) dns: Dns,
     /// Idle limits by user level.
     pub(super) levels: Levels,
     /// What its TLS parts share.

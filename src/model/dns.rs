@@ -7,7 +7,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde_json::{Value as Json, json};
 
-use crate::addr::Tag;
+use crate::addr::{Host, Tag, Target};
 use crate::shape::{Defs, Dialect, Field, Kind, Millis, Node, Plain, Reader, Seconds, Spot, Value};
 use crate::{record, words};
 
@@ -102,6 +102,61 @@ record! {
         /// Private pools of fake addresses (V2Ray).
         fake_dns: FakePools => "fakedns";
     }
+}
+
+/// How a server is asked, which its address says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerForm {
+    /// The operating system is asked.
+    System,
+    /// Names get fake addresses.
+    Fake,
+    /// By UDP, as the rules say.
+    Udp(Target),
+    /// By TCP; directly, or as the rules say.
+    Tcp {
+        /// Where.
+        target: Target,
+        /// Whether it is dialed directly.
+        direct: bool,
+    },
+    /// In another way, which is named by its scheme.
+    Other(String),
+}
+
+impl DnsServerSpec {
+    /// How the server is asked; nothing for an address that is none.
+    #[must_use]
+    pub fn form(&self) -> Option<ServerForm> {
+        let text = self.address.trim();
+        if let Some((scheme, rest)) = text.split_once("://") {
+            let scheme = scheme.to_ascii_lowercase();
+            let direct = scheme == "tcp+local";
+            if scheme != "tcp" && !direct {
+                return Some(ServerForm::Other(scheme));
+            }
+            let place = rest.split('/').next().unwrap_or_default();
+            return place_of(place, 53).map(|target| ServerForm::Tcp { target, direct });
+        }
+        match text.to_ascii_lowercase().as_str() {
+            "localhost" => Some(ServerForm::System),
+            "fakedns" => Some(ServerForm::Fake),
+            bare => {
+                let host = bare.trim_start_matches('[').trim_end_matches(']');
+                Some(ServerForm::Udp(Target { host: Host::parse(host).ok()?, port: self.port }))
+            }
+        }
+    }
+}
+
+/// `host`, `host:port`, `[v6]` or `[v6]:port`.
+fn place_of(text: &str, port: u16) -> Option<Target> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, digits)) if !host.contains(':') || host.ends_with(']') => (host, digits.parse().ok()?),
+        _ => (text, port),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Some(Target { host: Host::parse(host).ok()?, port })
 }
 
 impl Field for DnsServer {

@@ -88,7 +88,7 @@ impl Scene {
 
     /// Lets the flow go its way; gives who was dialed in what order, and how it ended.
     async fn run(&self) -> (String, Result<Option<Presence>, String>) {
-        let heading = head(&self.house.snapshot, &self.flow).await.unwrap();
+        let heading = head(&self.house, &self.flow).await.unwrap();
         let open = |exit: OutboundId| -> BoxFuture<'_, Result<(), DialError>> { Box::pin(self.dial(exit)) };
         let reached = reach(&self.house, &self.flow, &heading.to, Some(heading.because), open).await;
         let reached = reached.map(|((), presence)| presence).map_err(|error| error.to_string());
@@ -240,7 +240,7 @@ async fn trap_14_a_flow_forced_to_a_foreign_tag_is_closed() {
     let mut scene = pool(json!({}));
     for tag in ["nobody", "pool"] {
         scene.flow.pin = Some(tag.into());
-        let refused = head(&scene.house.snapshot, &scene.flow).await.unwrap_err();
+        let refused = head(&scene.house, &scene.flow).await.unwrap_err();
         assert_eq!(refused, Nowhere::Missing(tag.into()));
     }
     scene.flow.pin = Some("m3".into());
@@ -319,7 +319,7 @@ async fn a_loopback_does_not_multiply_the_tries() {
         {"tag": "inner", "members": ["m0", "m1", "m2"], "strategy": strategy}
     ]));
     // Nothing listens on port 9 of loopback: every member behind the way back refuses.
-    let heading = head(&scene.house.snapshot, &scene.flow).await.unwrap();
+    let heading = head(&scene.house, &scene.flow).await.unwrap();
     let reached = scene.house.stream(&scene.flow, b"", &heading.to, None).await;
     assert!(reached.is_err());
     let heard = scene.heard();
