@@ -20,3 +20,6 @@ pub use hosts::{Hosts, Told};
 pub use message::{BadReply, Reply, query, reply};
 pub use plan::{Plan, Step};
 pub use resolve::Dns;
+
+#[cfg(test)]
+mod tests;

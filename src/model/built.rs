@@ -4,6 +4,7 @@
 use crate::addr::Tag;
 use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 
+use super::dns::ServerForm;
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::outbound::{Outbound, OutboundKind};
@@ -38,6 +39,16 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
         if rule.when.webhook.is_some() {
             say(&rule.at, Kind::Skipped, "its webhook is not called yet".to_owned());
         }
+    }
+    for server in draft.dns.iter().flat_map(|dns| &dns.servers) {
+        let what = match server.spec.form() {
+            Some(ServerForm::Other(scheme)) => format!("`{scheme}://` is not asked yet"),
+            Some(ServerForm::Fake) => "fake addresses are not given yet".to_owned(),
+            None => format!("`{}` is no server's address", server.spec.address),
+            Some(ServerForm::System | ServerForm::Udp(_) | ServerForm::Tcp { .. }) => continue,
+        };
+        let others = "the other servers are asked instead, or the operating system if there is none";
+        say(&server.at, Kind::Skipped, format!("a DNS server is left out: {what}; {others}"));
     }
     for part in sections(draft) {
         say(&Spot::default(), Kind::Skipped, format!("{part} is read but not run yet: it is skipped"));
@@ -154,7 +165,7 @@ fn sections(draft: &Draft) -> Vec<&'static str> {
     [
         (buffers, "bufferSize of policy levels (the relay borrows buffers only while bytes wait)"),
         (draft.log.dns_log, "dnsLog"),
-        (dns.is_some_and(|dns| !dns.servers.is_empty()), "dns.servers (names are resolved by the operating system)"),
+        (dns.is_some_and(|dns| dns.use_system_hosts && !dns.servers.is_empty()), "useSystemHosts"),
         (!draft.fake_dns.0.is_empty(), "fakedns"),
         (s.api.is_some(), "api"),
         (s.stats, "stats"),
