@@ -18,6 +18,7 @@ mod hostile;
 mod http3;
 mod idle;
 mod matrix;
+mod naming;
 mod peers;
 mod probing;
 mod promises;
