@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::bench_args::{Replay, Simulate};
 use super::control;
+use super::geodata_args::{self, Geodata};
+use super::route_args::Route;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +17,8 @@ Examples:
   etemenanki --test -c config.toml          check a config, start nothing
   etemenanki convert config.json -o my.toml write the same config as TOML
   etemenanki balancers                      see who serves in a running engine, and why
+  etemenanki route config.json --target www.example.com:443
+                                            see which rule takes a target, and why
 
 Exit status:
   0    all went well
@@ -87,6 +91,15 @@ pub enum Command {
         /// Which.
         #[command(subcommand)]
         what: Schema,
+    },
+    /// Explain which way a flow would take, and why; no traffic is sent
+    Route(Route),
+    /// Look into geodata files (geosite.dat, geoip.dat), or make one from text
+    #[command(after_help = geodata_args::EXAMPLES)]
+    Geodata {
+        /// Which.
+        #[command(subcommand)]
+        what: Geodata,
     },
     /// Show what the balancers of a running engine know of their members, who serves, and why
     Balancers(control::Balancers),

@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::args::{Command, Program};
 use super::exit::Exit;
-use super::{argv, control, convert, replay, run, schema, simulate, tools};
+use super::{argv, control, convert, geodata, replay, route, run, schema, simulate, tools};
 
 /// The whole program.
 #[must_use]
@@ -29,6 +29,8 @@ pub fn main() -> ExitCode {
         Command::Replay(args) => replay::run(&args),
         Command::Convert(args) => convert::run(args),
         Command::Schema { what } => schema::run(&what),
+        Command::Route(args) => route::route(&args),
+        Command::Geodata { what } => geodata::geodata(&what),
         Command::Balancers(args) => control::balancers(&args),
         Command::Pin(args) => control::pin(args),
         Command::Unpin(args) => control::unpin(args),

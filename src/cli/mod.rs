@@ -5,13 +5,18 @@
 
 mod args;
 mod argv;
+mod assets;
 mod bench_args;
 mod control;
 mod convert;
 mod entry;
 mod exit;
 mod fetch;
+mod geodata;
+mod geodata_args;
 mod replay;
+mod route;
+mod route_args;
 mod run;
 mod say;
 mod schema;

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use super::args::Run;
+use super::assets::assets;
 use super::exit::Exit;
 use super::say;
 use super::serve::{self, Early, Reloading, StartError};
@@ -81,11 +82,6 @@ struct Running {
     print: u64,
     assets: Assets,
     found: Found,
-}
-
-/// Where geodata files are looked for.
-pub fn assets() -> Assets {
-    Assets::usual(&|name| std::env::var(name).ok(), std::env::current_exe().ok().as_deref())
 }
 
 /// How changes are taken over while it runs; `usual`: files are watched unless the flags say otherwise.

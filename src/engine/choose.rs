@@ -9,7 +9,7 @@ use super::snapshot::{Group, Snapshot};
 use crate::addr::{DomainName, Tag};
 use crate::flow::Flow;
 use crate::model::config::Dest;
-use crate::route::{Decision, Facts};
+use crate::route::{Decision, Explained, Facts};
 
 /// Where a flow is sent, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,12 @@ pub(super) async fn head(house: &House, flow: &Flow) -> Result<Heading, Nowhere>
         Decision::NeedIps => Box::pin(resolved(house, flow)).await,
         other => other,
     };
-    match because {
+    heading(snapshot, because)
+}
+
+/// Where a decision leads.
+pub(super) fn heading(snapshot: &Snapshot, decision: Decision) -> Result<Heading, Nowhere> {
+    match decision {
         Decision::To(at) => {
             let rule = snapshot.rules.get(at).ok_or(Nowhere::NoOutbound)?;
             Ok(Heading { to: rule.to.clone(), because: Because::Rule(at) })
@@ -82,9 +87,28 @@ async fn resolved(house: &House, flow: &Flow) -> Decision {
 }
 
 fn decide(snapshot: &Snapshot, flow: &Flow, resolved: Option<&[IpAddr]>) -> Decision {
+    let decision = asked(flow, resolved, |facts| snapshot.router.decide(facts));
+    if tracing::enabled!(tracing::Level::DEBUG) && !flow.probe {
+        let why = explain(snapshot, flow, resolved);
+        tracing::debug!(
+            flow = flow.id,
+            "rules: {}",
+            why.line(|at| snapshot.rules.get(at).map_or("?", |rule| &*rule.name))
+        );
+    }
+    decision
+}
+
+/// Why the rules decide about a flow as they do.
+pub(super) fn explain(snapshot: &Snapshot, flow: &Flow, resolved: Option<&[IpAddr]>) -> Explained {
+    asked(flow, resolved, |facts| snapshot.router.explain(facts))
+}
+
+/// Asks with all that rules may know of a flow.
+fn asked<T>(flow: &Flow, resolved: Option<&[IpAddr]>, ask: impl FnOnce(&Facts<'_>) -> T) -> T {
     let lookup = |name: &str| flow.attributes.as_ref().and_then(|attributes| attributes.get(name));
     let destination = flow.destination();
-    snapshot.router.decide(&Facts {
+    ask(&Facts {
         inbound: flow.inbound.as_str(),
         network: flow.network,
         protocol: flow.sniffed.as_ref().map(|sniffed| sniffed.protocol).or(flow.protocol),

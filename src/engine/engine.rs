@@ -86,7 +86,7 @@ impl Engine {
 /// A config that can run. Nothing is open yet.
 #[derive(Debug)]
 pub struct Ready {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     config: Config,
     made: Vec<Made>,
     watched: Vec<Watched>,

@@ -26,6 +26,7 @@ mod house;
 mod level;
 mod life;
 mod links;
+mod outlook;
 mod pairs;
 mod plan;
 mod presence;
@@ -43,6 +44,7 @@ pub use diff::Applied;
 pub use engine::{Bound, Engine, Ready};
 pub use error::{ApplyError, BindError, BuildError};
 pub use handle::Handle;
+pub use outlook::{Chosen, Outlook, Serving};
 pub use plan::Plan;
 
 pub use crate::probe::NotDone;

@@ -66,13 +66,18 @@ impl Addresses {
     /// Which of its parts the address meets, in words. For people: it is slower than [`Self::contains`].
     #[must_use]
     pub fn find(&self, ip: IpAddr) -> Option<String> {
-        if self.inside.find(ip).is_some() {
-            return Some("a network of the list".into());
+        if let Some(net) = self.inside.around(ip) {
+            return Some(net);
         }
-        if let Some(set) = self.inside_lists.iter().find(|set| set.nets.find(ip).is_some()) {
-            return Some(IpRule { negated: false, set: IpSet::List(set.list.clone()) }.to_string());
+        let listed = |set: &Listed, negated| IpRule { negated, set: IpSet::List(set.list.clone()) }.to_string();
+        if let Some((set, net)) = self.inside_lists.iter().find_map(|set| Some((set, set.nets.around(ip)?))) {
+            return Some(format!("{} \u{2192} {net}", listed(set, false)));
         }
-        self.contains(ip).then(|| "outside of all negated networks and lists".into())
+        if self.outside.knows_family(ip) && self.outside.find(ip).is_none() {
+            return Some("outside of all negated networks".into());
+        }
+        let negated: Vec<String> = self.outside_lists.iter().map(|set| listed(set, true)).collect();
+        self.contains(ip).then(|| negated.join(" and "))
     }
 }
 

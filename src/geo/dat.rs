@@ -11,6 +11,7 @@ use ipnet::IpNet;
 
 use super::fault::DatError;
 use super::protobuf::{BYTES, FIXED32, FIXED64, Fields, LONGEST, VARINT, Value, varint};
+use crate::model::lists::Holds;
 
 /// A pass over a file, entry by entry.
 #[derive(Debug)]
@@ -238,6 +239,23 @@ fn key(attribute: &[u8]) -> &str {
         }
     }
     ""
+}
+
+/// What an entry holds, as its first member shows; nothing if it is empty. A file does not say what kind it is.
+///
+/// # Errors
+/// [`DatError`] for a member that cannot be read.
+pub fn holds(entry: &[u8], base: u64) -> Result<Option<Holds>, DatError> {
+    let Some(found) = members(entry, base).next() else { return Ok(None) };
+    let (message, at) = found?;
+    let mut fields = Fields::new(message, at);
+    while let Some((field, value)) = fields.next()? {
+        // The first field of a network is its address; of a name, a number, or nothing for a keyword.
+        if let (1, Value::Bytes(_)) = (field, value) {
+            return Ok(Some(Holds::Networks));
+        }
+    }
+    Ok(Some(Holds::Names))
 }
 
 /// The names of an entry of `geosite.dat`; `base` is where the entry begins in its file.

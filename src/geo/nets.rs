@@ -2,7 +2,7 @@
 //!
 //! A list of networks becomes sorted ranges that do not overlap, so a look costs a binary search and no more.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
@@ -57,6 +57,36 @@ impl Nets {
         }
     }
 
+    /// What holds the address, in words: the network that it lies in, or the range that neighbouring networks with the same
+    /// value make. For people: it is slower than [`Self::find`].
+    #[must_use]
+    pub fn around(&self, ip: IpAddr) -> Option<String> {
+        let range = match ip.to_canonical() {
+            IpAddr::V4(ip) => {
+                let (from, to) = self.v4.around(ip.into())?;
+                let size = u128::from(to - from);
+                Range {
+                    from: Ipv4Addr::from(from).into(),
+                    to: Ipv4Addr::from(to).into(),
+                    start: from.into(),
+                    size,
+                    all: 32,
+                }
+            }
+            IpAddr::V6(ip) => {
+                let (from, to) = self.v6.around(ip.into())?;
+                Range {
+                    from: Ipv6Addr::from(from).into(),
+                    to: Ipv6Addr::from(to).into(),
+                    start: from,
+                    size: to - from,
+                    all: 128,
+                }
+            }
+        };
+        Some(range.text())
+    }
+
     /// Whether there is any network of the address's family.
     pub(super) fn knows_family(&self, ip: IpAddr) -> bool {
         match ip.to_canonical() {
@@ -79,6 +109,32 @@ impl<T: Copy + Ord> Ranges<T> {
         let at = self.starts.partition_point(|start| *start <= ip).checked_sub(1)?;
         let (end, value) = self.rest[at];
         (ip <= end).then_some(value)
+    }
+
+    fn around(&self, ip: T) -> Option<(T, T)> {
+        let at = self.starts.partition_point(|start| *start <= ip).checked_sub(1)?;
+        let (end, _) = self.rest[at];
+        (ip <= end).then_some((self.starts[at], end))
+    }
+}
+
+/// A run of addresses, on its way to a text.
+struct Range {
+    from: IpAddr,
+    to: IpAddr,
+    start: u128,
+    /// How many addresses lie behind the first.
+    size: u128,
+    /// Bits of an address.
+    all: u32,
+}
+
+impl Range {
+    fn text(&self) -> String {
+        let Self { from, to, start, size, all } = self;
+        // A network has a power of two of addresses, and begins at a multiple of it.
+        let is_network = size & size.wrapping_add(1) == 0 && start & size == 0;
+        if is_network { format!("{from}/{}", all - size.count_ones()) } else { format!("{from} to {to}") }
     }
 }
 
@@ -139,6 +195,20 @@ fn put(flat: &mut Vec<Span>, span: Span) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use proptest::prelude::*;
+
+    #[test]
+    fn what_holds_an_address_is_told_as_a_network_or_a_range() {
+        let nets = |texts: &[&str]| Nets::new(texts.iter().map(|text| (text.parse().unwrap(), 0)));
+        let around = |nets: &Nets, ip: &str| nets.around(ip.parse().unwrap());
+        let some = nets(&["10.0.0.0/8", "192.0.2.0/25", "192.0.2.128/26", "2001:db8::/32", "198.51.100.7/32"]);
+        assert_eq!(around(&some, "10.9.9.9").unwrap(), "10.0.0.0/8");
+        assert_eq!(around(&some, "192.0.2.1").unwrap(), "192.0.2.0 to 192.0.2.191");
+        assert_eq!(around(&some, "2001:db8::7").unwrap(), "2001:db8::/32");
+        assert_eq!(around(&some, "198.51.100.7").unwrap(), "198.51.100.7/32");
+        assert_eq!((around(&some, "11.0.0.0"), around(&some, "::1")), (None, None));
+        assert_eq!(around(&nets(&["::/0"]), "::1").unwrap(), "::/0");
+        assert_eq!(around(&nets(&["0.0.0.0/0"]), "9.9.9.9").unwrap(), "0.0.0.0/0");
+    }
 
     use super::*;
     use crate::model::matcher::net;

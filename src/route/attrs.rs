@@ -50,8 +50,21 @@ impl Attrs {
     }
 
     pub(super) fn hold(&self, facts: &Facts<'_>) -> bool {
-        let Some(attribute) = facts.attribute else { return false };
-        self.0.iter().all(|(name, pattern)| attribute(name).is_some_and(|value| pattern.is_match(value)))
+        // A flow without attributes meets no condition on them, not even an empty one.
+        facts.attribute.is_some() && self.lacking(facts).is_none()
+    }
+
+    /// The first attribute that is missing, or in which its expression finds nothing.
+    pub(super) fn lacking(&self, facts: &Facts<'_>) -> Option<&str> {
+        let lacking = |(name, pattern): &&(Box<str>, Regex)| {
+            !facts.attribute.and_then(|attribute| attribute(name)).is_some_and(|value| pattern.is_match(value))
+        };
+        self.0.iter().find(lacking).map(|(name, _)| &**name)
+    }
+
+    /// The attributes that are asked for.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| &**name)
     }
 }
 

@@ -6,10 +6,13 @@
 
 mod attrs;
 mod error;
+mod explain;
 mod facts;
 mod router;
 mod rule;
+mod words;
 
 pub use error::{Fault, RuleError};
+pub use explain::{Ended, Explained, Tried};
 pub use facts::{Facts, Lookup};
 pub use router::{Decision, Router};

@@ -12,12 +12,12 @@ use crate::model::routing::{RouteStrategy, When};
 /// Compiled rules.
 #[derive(Debug, Default)]
 pub struct Router {
-    strategy: RouteStrategy,
-    steps: Box<[Step]>,
+    pub(super) strategy: RouteStrategy,
+    pub(super) steps: Box<[Step]>,
     /// The tests of all single rules, one behind the other.
-    tests: Box<[Test]>,
+    pub(super) tests: Box<[Test]>,
     /// Whether any rule looks at addresses of the target.
-    asks_ips: bool,
+    pub(super) asks_ips: bool,
 }
 
 /// What comes of the rules.
@@ -33,11 +33,11 @@ pub enum Decision {
 
 /// Rules that are tried together.
 #[derive(Debug)]
-enum Step {
-    /// Neighbours that ask for the target's name alone.
-    Names(Box<Names>),
-    /// Neighbours that ask for the target's address alone.
-    Nets(Box<Nets>),
+pub(super) enum Step {
+    /// Neighbours that ask for the target's name alone, and their places.
+    Names(Box<Names>, Range<usize>),
+    /// Neighbours that ask for the target's address alone, and their places.
+    Nets(Box<Nets>, Range<usize>),
     /// Any other rule: its place and where its tests are.
     Rule { rule: usize, tests: Range<usize> },
 }
@@ -69,14 +69,14 @@ impl Router {
                     let pairs = all.flat_map(|((_, when), n)| when.domain.0.iter().map(move |rule| (rule, value(n))));
                     let names =
                         Names::compile(pairs, lists).map_err(|error| blame(error, lists, &rules, at..at + run))?;
-                    steps.push(Step::Names(Box::new(names)));
+                    steps.push(Step::Names(Box::new(names), at..at + run));
                     at += run;
                 }
                 Shape::Nets => {
                     let run = run();
                     let all = rules[at..at + run].iter().zip(at..);
                     let pairs = all.flat_map(|((_, when), n)| plain_nets(&when.ip).map(move |net| (net, value(n))));
-                    steps.push(Step::Nets(Box::new(Nets::new(pairs))));
+                    steps.push(Step::Nets(Box::new(Nets::new(pairs)), at..at + run));
                     at += run;
                 }
                 Shape::Other => {
@@ -97,17 +97,16 @@ impl Router {
     /// what the name resolved to. Nothing is resolved while no condition is reached that would look at it.
     #[must_use]
     pub fn decide(&self, facts: &Facts<'_>) -> Decision {
-        let mut gate =
-            Gate { open: !facts.can_resolve(), on_demand: self.strategy == RouteStrategy::IpOnDemand, met: false };
+        let mut gate = self.gate(facts);
         if self.strategy == RouteStrategy::AlwaysIp && self.asks_ips && !gate.open {
             return Decision::NeedIps;
         }
         let name = Asked::new(facts.domain());
         for step in &self.steps {
             let hit = match step {
-                Step::Names(names) => name.hashed().and_then(|name| names.first_of(name)).map(place),
-                Step::Nets(_) if gate.stops() => return Decision::NeedIps,
-                Step::Nets(nets) => facts.ips().iter().filter_map(|ip| nets.find(*ip)).min().map(place),
+                Step::Names(names, _) => name.hashed().and_then(|name| names.first_of(name)).map(place),
+                Step::Nets(..) if gate.stops() => return Decision::NeedIps,
+                Step::Nets(nets, _) => facts.ips().iter().filter_map(|ip| nets.find(*ip)).min().map(place),
                 Step::Rule { rule, tests } => match self.tries(tests.clone(), facts, &name, &mut gate) {
                     Outcome::Holds => Some(*rule),
                     Outcome::Fails => None,
@@ -119,6 +118,10 @@ impl Router {
             }
         }
         if gate.met && self.strategy == RouteStrategy::IpIfNonMatch { Decision::NeedIps } else { Decision::Default }
+    }
+
+    pub(super) fn gate(&self, facts: &Facts<'_>) -> Gate {
+        Gate { open: !facts.can_resolve(), on_demand: self.strategy == RouteStrategy::IpOnDemand, met: false }
     }
 
     fn tries(&self, tests: Range<usize>, facts: &Facts<'_>, name: &Asked<'_>, gate: &mut Gate) -> Outcome {
@@ -135,17 +138,17 @@ impl Router {
 }
 
 /// Stands before conditions on the target's address.
-struct Gate {
+pub(super) struct Gate {
     /// Nothing more can be learnt by resolving.
-    open: bool,
+    pub(super) open: bool,
     on_demand: bool,
     /// Somebody came by while more could be learnt.
-    met: bool,
+    pub(super) met: bool,
 }
 
 impl Gate {
     /// Whether the name must be resolved before going on.
-    fn stops(&mut self) -> bool {
+    pub(super) fn stops(&mut self) -> bool {
         self.met |= !self.open;
         !self.open && self.on_demand
     }
@@ -224,7 +227,7 @@ fn value(rule: usize) -> u32 {
     u32::try_from(rule).unwrap_or(u32::MAX - 1)
 }
 
-fn place(value: u32) -> usize {
+pub(super) fn place(value: u32) -> usize {
     value as usize
 }
 

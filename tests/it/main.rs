@@ -14,6 +14,7 @@ mod cones;
 mod control;
 mod datagrams;
 mod freedom;
+mod geodata;
 mod hostile;
 mod http3;
 mod idle;

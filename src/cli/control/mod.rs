@@ -11,3 +11,4 @@ mod units;
 pub use args::{Balancers, Fence, Pin, Test, Unpin};
 pub use balancers::balancers;
 pub use orders::{fence, pin, test, unfence, unpin};
+pub use reach::block_on;

@@ -162,6 +162,41 @@ fn trap_1_letter_case_and_repeated_sections() {
 }
 
 #[test]
+fn trap_2_networks_are_not_trimmed_and_ports_are() {
+    let rule =
+        |condition: &str| json(&with(&format!(r#", "routing": {{"rules": [{{{condition}, "outboundTag": "o"}}]}}"#)));
+    let ports = rule(r#""port": " 80 , 443""#).draft.unwrap().routing.rules.remove(0).when.port.unwrap();
+    assert_eq!(ports.ranges(), [(80, 80), (443, 443)]);
+    // Xray takes ` udp` for a network that it does not know, and refuses it.
+    let networks = rule(r#""network": "tcp, udp""#);
+    let read = networks.draft.as_ref().and_then(|draft| draft.routing.rules.first()?.when.network);
+    assert!(networks.failed() || read.is_some_and(|read| !read.udp), "{:?}", told(&networks));
+}
+
+#[test]
+fn trap_3_a_bare_name_is_a_keyword_in_rules_and_a_whole_name_in_hosts() {
+    use crate::model::matcher::DomainRule;
+    let draft = draft(&with(
+        r#", "routing": {"rules": [{"domain": ["bare.example"], "outboundTag": "o"}]},
+            "dns": {"hosts": {"bare.example": "192.0.2.1"}, "servers": [{"address": "192.0.2.2", "domains": ["bare.example"]}]}"#,
+    ));
+    let dns = draft.dns.unwrap();
+    let keyword = DomainRule::Keyword("bare.example".into());
+    assert_eq!(draft.routing.rules[0].when.domain.0, std::slice::from_ref(&keyword));
+    assert_eq!(dns.servers[0].spec.domains.0, [keyword]);
+    assert!(dns.hosts.0.iter().any(|(rule, _)| *rule == DomainRule::Full("bare.example".into())));
+}
+
+#[test]
+fn trap_14_port_0_and_the_empty_text_are_conditions_that_never_hold() {
+    for written in ["0", "\"\""] {
+        let rule = format!(r#", "routing": {{"rules": [{{"port": {written}, "outboundTag": "o"}}]}}"#);
+        let port = draft(&with(&rule)).routing.rules.remove(0).when.port;
+        assert!(port.is_some_and(|port| port.is_empty()), "{written}");
+    }
+}
+
+#[test]
 fn trap_11_durations_need_units() {
     let loaded = json(&with(r#", "observatory": {"subjectSelector": ["a"], "probeInterval": 60}"#));
     assert!(loaded.failed() && told(&loaded)[0].contains("invalid duration: 60"), "{:?}", told(&loaded));

@@ -243,3 +243,126 @@ fn the_bad_rule_is_named() {
     let process = When { process: vec!["curl".into()], ..When::default() };
     assert!(Router::compile(RouteStrategy::AsIs, [("x", &process)], &Lists::default()).is_err());
 }
+
+#[test]
+fn trap_9_negated_lists_are_one_set_and_say_nothing_of_the_other_family() {
+    let rules = [When { ip: ips(&["!10.0.0.0/8", "!192.168.0.0/16"]), ..When::default() }];
+    for (host, want) in [("10.0.0.1", false), ("192.168.0.1", false), ("192.0.2.1", true), ("2001:db8::1", false)] {
+        assert_eq!(hit(&rules, &to(host, 80)).is_some(), want, "{host}");
+    }
+    assert_eq!(hit(&rules, &to("name.example", 80)), None, "without an address nothing holds, not even a negation");
+}
+
+#[test]
+fn trap_14_a_set_of_no_ports_holds_for_no_flow() {
+    let rules = [When { port: Some(PortSet::default()), ..When::default() }];
+    assert_eq!((hit(&rules, &to("a.example", 0)), hit(&rules, &to("a.example", 80))), (None, None));
+}
+
+#[test]
+fn trap_17_addresses_are_asked_for_before_the_name_is_looked_at() {
+    let rules = [When { domain: domains(&["full:other.example"]), ip: ips(&["10.0.0.0/8"]), ..When::default() }];
+    let ask = to("a.example", 80);
+    assert_eq!(run(&router(RouteStrategy::IpOnDemand, &rules), &ask, &[]), (None, 1), "resolved for nothing");
+    assert_eq!(run(&router(RouteStrategy::AsIs, &rules), &ask, &[]), (None, 0));
+}
+
+mod explaining {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::route::Ended;
+
+    /// A rule of a few conditions, each of which a flow of [`anything`] may meet or not.
+    fn rule() -> impl Strategy<Value = When> {
+        let some = |texts: &'static [&'static str]| proptest::collection::vec(proptest::sample::select(texts), 0..3);
+        let maybe = |text: &'static str| proptest::option::weighted(0.2, Just(PortSet::parse(text).unwrap()));
+        (
+            some(&["full:a.example", "domain:example", "keyword:b", "regexp:^b", "dotless:"]),
+            some(&["10.0.0.0/8", "10.1.0.0/16", "!10.2.0.0/16", "2001:db8::/32", "!fc00::/7"]),
+            maybe("80,443"),
+            maybe("1-2000"),
+            proptest::option::weighted(0.2, Just(Networks::UDP)),
+            proptest::collection::vec(Just("in".into()), 0..2),
+        )
+            .prop_map(|(names, nets, port, source_port, network, inbound)| When {
+                domain: domains(&names),
+                ip: ips(&nets),
+                port,
+                source_port,
+                network,
+                inbound,
+                ..When::default()
+            })
+    }
+
+    /// Facts as texts: host, port, network, what the name resolves to.
+    fn anything() -> impl Strategy<Value = (&'static str, u16, Network, Option<Vec<IpAddr>>)> {
+        let hosts = ["a.example", "b.example", "b", "10.1.2.3", "10.2.0.1", "192.0.2.1", "2001:db8::1", "fc00::1"];
+        let ip = proptest::sample::select(&["10.1.2.3", "10.2.0.1", "192.0.2.1", "fc00::1"][..]);
+        (
+            proptest::sample::select(hosts.to_vec()),
+            proptest::sample::select(vec![80, 443, 7]),
+            proptest::sample::select(vec![Network::Tcp, Network::Udp]),
+            proptest::option::of(proptest::collection::vec(ip.prop_map(|ip| ip.parse().unwrap()), 0..3)),
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn an_explanation_always_ends_in_the_decision(
+            rules in proptest::collection::vec(rule(), 0..6),
+            strategy in proptest::sample::select(vec![
+                RouteStrategy::AsIs, RouteStrategy::IpIfNonMatch, RouteStrategy::IpOnDemand, RouteStrategy::AlwaysIp,
+            ]),
+            (host, port, network, resolved) in anything(),
+        ) {
+            let router = router(strategy, &rules);
+            let ask = to(host, port);
+            let resolved = resolved.filter(|_| ask.name.is_some());
+            let facts = Facts {
+                name: ask.name.as_ref(), address: ask.address, network, resolved: resolved.as_deref(), ..shorter(ask.facts)
+            };
+            let (decision, explained) = (router.decide(&facts), router.explain(&facts));
+            prop_assert_eq!(explained.decision, decision);
+            // Every rule before the last one is told of once and lacks something; the last one is the one that decides.
+            for (n, tried) in explained.tried.iter().enumerate() {
+                prop_assert_eq!(tried.rule, n);
+                prop_assert!(!tried.text().ends_with(": "), "{:?}", tried);
+                let last = n + 1 == explained.tried.len();
+                prop_assert!(last || matches!(tried.ended, Ended::Lacks(_)), "{:?}", explained);
+            }
+            match decision {
+                Decision::To(rule) => prop_assert_eq!(&explained.tried.last().unwrap().ended, &Ended::Takes, "{}", rule),
+                Decision::Default => prop_assert_eq!(explained.tried.len(), rules.len()),
+                Decision::NeedIps => {}
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_condition_that_fails_is_told_in_the_order_of_trying() {
+        let rules = [
+            When { port: Some(PortSet::parse("80,1000-2000").unwrap()), domain: domains(&["none"]), ..When::default() },
+            When { user: vec!["secret@x".into()], inbound: vec!["in".into()], ..When::default() },
+            When { ip: ips(&["10.0.0.0/8"]), inbound: vec!["in".into()], ..When::default() },
+            When { domain: domains(&["domain:example"]), network: Some(Networks::TCP), ..When::default() },
+        ];
+        let router = router(RouteStrategy::AsIs, &rules);
+        let ask = to("a.example", 443);
+        let facts = Facts { name: ask.name.as_ref(), user: Some("me@x"), ..shorter(ask.facts) };
+        let line = router.explain(&facts).line(|_| "r");
+        assert_eq!(
+            line,
+            "r does not: port: 443 is not 80, 1000-2000; r does not: user me@x is not among them; \
+             r does not: ip: the target is a name that is not resolved; r takes it: network tcp, domain: domain:example"
+        );
+        let many: Vec<When> = (0..9).map(|_| rules[0].clone()).collect();
+        let line = self::router(RouteStrategy::AsIs, &many).explain(&facts).line(|_| "r");
+        assert!(
+            line.starts_with("4 rules lack something; r does not") && line.ends_with("; no rule takes it"),
+            "{line}"
+        );
+    }
+}
