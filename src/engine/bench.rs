@@ -42,6 +42,10 @@ impl Services for Bench {
         Box::pin(async move { self.house().addresses(name).await })
     }
 
+    fn resolve_server<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
+        Box::pin(async move { self.house().asking().addresses(name).await })
+    }
+
     fn dial<'a>(&'a self, via: Via, flow: &'a Flow, first: &'a [u8]) -> BoxFuture<'a, Result<BoxStream, DialError>> {
         Box::pin(async move { self.house().dial(via, flow, first).await })
     }

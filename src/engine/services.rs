@@ -103,6 +103,10 @@ impl Services for House {
         Box::pin(self.addresses(name))
     }
 
+    fn resolve_server<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
+        Box::pin(async move { self.asking().addresses(name).await })
+    }
+
     fn dial<'a>(&'a self, via: Via, flow: &'a Flow, first: &'a [u8]) -> BoxFuture<'a, Result<BoxStream, DialError>> {
         Box::pin(async move {
             if let Via::Outbound(id) = via {

@@ -39,6 +39,12 @@ pub trait Services: Send + Sync {
     /// The addresses of a name, best first, never empty: the `dns` section's hosts first, then its servers or the system.
     fn resolve<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>>;
 
+    /// The same for the name of a server, where nothing says that the `dns` section is to be asked: its hosts, then the
+    /// operating system. What the section's servers need themselves would else lead through what it is needed for.
+    fn resolve_server<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
+        self.resolve(name)
+    }
+
     /// A stream to the flow's destination by another way; `first` is written with or right behind the opening.
     fn dial<'a>(&'a self, via: Via, flow: &'a Flow, first: &'a [u8]) -> BoxFuture<'a, Result<BoxStream, DialError>>;
 

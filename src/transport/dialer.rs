@@ -298,7 +298,8 @@ impl Dialer {
             Host::Domain(name) => name,
         };
         // A resolver lays a failure at the door of the name's owner, which here is whoever `blame` names.
-        let found = cx.resolve(name).await.map_err(|error| error.instead_of_target(blame))?;
+        let found = if self.resolves() { cx.resolve(name).await } else { cx.resolve_server(name).await };
+        let found = found.map_err(|error| error.instead_of_target(blame))?;
         let addresses = self.pick(&found, to.port);
         if addresses.is_empty() {
             // The name has none of the family that the configuration asks for.
