@@ -35,22 +35,21 @@ impl Families {
     pub const BOTH: Self = Self { v4: true, v6: true };
 
     /// Those that the machine has a default route for. No packet is sent for that: a connected socket has a source address.
-    #[must_use]
-    pub fn of_machine() -> Self {
+    fn of_machine() -> Self {
         let routed = |own: &str, far: &str| UdpSocket::bind(own).and_then(|socket| socket.connect(far)).is_ok();
         let found = Self { v4: routed("0.0.0.0:0", "192.0.2.1:53"), v6: routed("[::]:0", "[2001:db8::1]:53") };
         // Without any route nothing can be told.
         if found.is_empty() { Self::BOTH } else { found }
     }
 
-    /// Those of a strategy; `machine` has a default route for these.
+    /// Those of a strategy.
     #[must_use]
-    pub fn of(strategy: QueryStrategy, machine: Self) -> Self {
+    pub fn of(strategy: QueryStrategy) -> Self {
         match strategy {
             QueryStrategy::UseIp => Self::BOTH,
             QueryStrategy::UseIpv4 => Self { v4: true, v6: false },
             QueryStrategy::UseIpv6 => Self { v4: false, v6: true },
-            QueryStrategy::UseSystem => machine,
+            QueryStrategy::UseSystem => Self::of_machine(),
         }
     }
 

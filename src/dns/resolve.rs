@@ -33,24 +33,27 @@ impl Dns {
     /// [`CompileError`] for an expression that does not compile, and for a geodata list that is not among `lists`.
     pub fn new(written: Option<&Written>, lists: &Lists, before: Option<&Self>) -> Result<Self, CompileError> {
         let mut dns = written.cloned().unwrap_or_default();
-        let runs =
-            |server: &DnsServer| !matches!(server.spec.form(), None | Some(ServerForm::Fake | ServerForm::Other(_)));
-        dns.servers.retain(runs);
+        // Only clients are given fake addresses.
+        dns.servers.retain(|server| server.spec.form() != Some(ServerForm::Fake));
         if dns.servers.is_empty() {
             let mut system = DnsServer::default();
             system.spec.address = "localhost".to_owned();
             dns.servers.push(system);
         }
         let old = before.map_or(&[][..], |before| &before.servers);
-        let made = dns.servers.iter().filter_map(|server| {
-            let form = server.spec.form()?;
-            Some(Server::new(&dns, server, form, lists, old).map(Arc::new))
+        let made = dns.servers.iter().map(|server| {
+            // Who cannot be asked is not passed over: the names that are his would go to servers that are not meant for them.
+            let form = match server.spec.form() {
+                None | Some(ServerForm::Other(_)) => ServerForm::System,
+                Some(form) => form,
+            };
+            Server::new(&dns, server, form, lists, old).map(Arc::new)
         });
         Ok(Self {
             servers: made.collect::<Result<_, _>>()?,
             hosts: Hosts::compile(&dns.hosts, lists)?,
             plan: Plan::compile(&dns, lists)?,
-            families: Families::of(dns.query_strategy, Families::of_machine()),
+            families: Families::of(dns.query_strategy),
             parallel: dns.enable_parallel_query,
         })
     }

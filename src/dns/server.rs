@@ -71,8 +71,7 @@ impl Server {
         before: &[Arc<Self>],
     ) -> Result<Self, CompileError> {
         let spec = &server.spec;
-        let machine = Families::of_machine();
-        let own = spec.query_strategy.map_or(Families::BOTH, |strategy| Families::of(strategy, machine));
+        let own = spec.query_strategy.map_or(Families::BOTH, Families::of);
         let stale = spec.serve_stale.unwrap_or(dns.serve_stale).then(|| {
             let limit = spec.serve_expired_ttl.as_ref().unwrap_or(&dns.serve_expired_ttl).0.as_secs();
             if limit == 0 { u64::MAX } else { limit }
@@ -83,7 +82,7 @@ impl Server {
             form,
             tag: if spec.tag.is_empty() { dns.tag.clone() } else { spec.tag.clone() },
             client: spec.client_ip.or(dns.client_ip),
-            families: own.and(Families::of(dns.query_strategy, machine)),
+            families: own.and(Families::of(dns.query_strategy)),
             rules: Rules { keeps, stale },
         };
         let twin = before.iter().find(|old| old.settings == settings);

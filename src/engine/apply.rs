@@ -21,6 +21,7 @@ use super::snapshot::{Exit, Snapshot};
 use super::tasks::{Running, Seat, after};
 use super::web::{RunningWeb, Web};
 use crate::balance::Memory;
+use crate::geo::Lists;
 use crate::inbound::{Inbound, Listener, Place};
 use crate::model::config::Config;
 use crate::model::outbound::OutboundKind;
@@ -30,6 +31,8 @@ use crate::probe::{Prober, Watched};
 /// What runs.
 pub(super) struct Standing {
     pub(super) config: Config,
+    /// The geodata lists that it names.
+    pub(super) lists: Lists,
     /// The inbounds in their order.
     pub(super) inbounds: Vec<Running>,
     /// Sockets that nobody new is received at, until those who are inside have drained.
@@ -53,19 +56,20 @@ enum Chair {
 /// [`ApplyError`] says why not; nothing was changed then.
 pub(super) async fn apply(shared: &Arc<Shared>, standing: &mut Standing, next: Plan) -> Result<Applied, ApplyError> {
     let Plan { config: next, lists } = next;
-    if standing.config == next {
+    let same_lists = standing.lists.is_same(&lists);
+    if standing.config == next && same_lists {
         return Ok(Applied::default());
     }
     let earlier = shared.snapshot();
     let inbounds: Vec<Arc<Inbound>> = standing.inbounds.iter().map(|one| Arc::clone(&one.host.inbound)).collect();
-    let before = Before { config: &standing.config, snapshot: &earlier, inbounds: &inbounds };
+    let before = Before { config: &standing.config, snapshot: &earlier, inbounds: &inbounds, same_lists };
     let Built { snapshot, entries, watched } = build(&next, &lists, Some(before))?;
     let web = Some(Web::new(&next)?)
         .filter(|web| standing.config.http_services != next.http_services || !standing.web.is_like(web));
     let chairs = chairs(&standing.inbounds, &entries)?;
     let web = web.map(Web::bind).transpose()?;
 
-    let applied = Applied::between(&standing.config, &next);
+    let applied = Applied::between(&standing.config, &next, same_lists);
     let snapshot = Arc::new(snapshot);
     let same_members = measured_alike(&standing.config, &next);
     if same_members {
@@ -90,6 +94,7 @@ pub(super) async fn apply(shared: &Arc<Shared>, standing: &mut Standing, next: P
     }
     snapshot.exits.iter().for_each(|exit| exit.life.tidy());
     standing.config = next;
+    standing.lists = lists;
     Ok(applied)
 }
 

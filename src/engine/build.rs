@@ -16,6 +16,7 @@ use crate::dns::Dns;
 use crate::geo::Lists;
 use crate::inbound::Inbound;
 use crate::model::config::{Config, LinkedBalancer};
+use crate::model::lists::{inbound_names_any, outbound_names_any};
 use crate::model::outbound::Outbound as Written;
 use crate::outbound::Outbound;
 use crate::probe::{Known, Watched, choose};
@@ -38,6 +39,8 @@ pub(super) struct Before<'a> {
     pub(super) snapshot: &'a Snapshot,
     /// Its inbounds, in their order.
     pub(super) inbounds: &'a [Arc<Inbound>],
+    /// Whether the geodata lists are the same, so that what was compiled of them still holds.
+    pub(super) same_lists: bool,
 }
 
 /// What becomes of an inbound.
@@ -146,7 +149,8 @@ impl Kept<'_> {
     fn parts(&self, at: usize) -> (Option<Arc<Life>>, Option<Arc<Outbound>>) {
         let old = self.pairs.fates.get(at).and_then(|fate| fate.same());
         let Some(exit) = old.and_then(|old| self.before.snapshot.exits.get(old)) else { return (None, None) };
-        (Some(Arc::clone(&exit.life)), self.runs_on(at).then(|| Arc::clone(&exit.outbound)))
+        let current = self.before.same_lists || self.now.outbounds.get(at).is_none_or(|one| !outbound_names_any(one));
+        (Some(Arc::clone(&exit.life)), (current && self.runs_on(at)).then(|| Arc::clone(&exit.outbound)))
     }
 
     fn runs_on(&self, mut at: usize) -> bool {
@@ -252,10 +256,11 @@ fn entries(
             let runs = old.and_then(|(before, at)| before.inbounds.get(at));
             runs.is_some_and(|inbound| inbound.common == common(written, &config.policy))
         };
+        let same_lists = |named: bool| !named || before.is_some_and(|before| before.same_lists);
         let only_users =
             |at: usize| before.is_some_and(|before| only_users_differ(&before.config.inbounds[at], written));
         entries.push(match fate {
-            Fate::Same(old) if same_limits() => Entry::Kept(old),
+            Fate::Same(old) if same_limits() && same_lists(inbound_names_any(written)) => Entry::Kept(old),
             Fate::Same(old) => Entry::Limits(old, made()?),
             Fate::Changed(old) if same_limits() && only_users(old) => Entry::Users(old, made()?),
             Fate::Changed(old) => Entry::New(Some(old), made()?),

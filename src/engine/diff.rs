@@ -23,7 +23,7 @@ pub struct Applied {
 
 impl Applied {
     /// What the second config changes in the first.
-    pub(super) fn between(old: &Config, new: &Config) -> Self {
+    pub(super) fn between(old: &Config, new: &Config, same_lists: bool) -> Self {
         let mut applied = Self::default();
         applied.list("inbounds", inbounds(old, new));
         applied.list("outbounds", outbounds(old, new));
@@ -36,6 +36,7 @@ impl Applied {
             applied.parts.push(format!("default route {default}"));
         }
         applied.when("dns changed", old.dns != new.dns || old.fake_dns != new.fake_dns);
+        applied.when("geodata lists changed", !same_lists);
         applied.when("policy changed", old.policy != new.policy);
         if old.log.level != new.log.level {
             applied.parts.push(match new.log.level.write(Dialect::Toml) {

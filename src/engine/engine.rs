@@ -20,7 +20,6 @@ use super::tasks::Running;
 use super::web::{OpenWeb, Web};
 use crate::balance::{Balancer, Memory, Witnesses};
 use crate::inbound::Listener;
-use crate::model::config::Config;
 use crate::probe::Watched;
 
 /// A running engine, for whoever changes it or wants to know of it. Clones are the same engine.
@@ -37,12 +36,12 @@ impl Engine {
     /// # Errors
     /// [`BuildError`] names the first part that cannot run.
     pub fn prepare(plan: impl Into<Plan>) -> Result<Ready, BuildError> {
-        let Plan { config, lists } = plan.into();
-        let Built { snapshot, entries, watched } = build(&config, &lists, None)?;
+        let plan = plan.into();
+        let Built { snapshot, entries, watched } = build(&plan.config, &plan.lists, None)?;
         let shared = Arc::new(Shared::new(snapshot));
-        let web = Web::new(&config)?;
+        let web = Web::new(&plan.config)?;
         let made = entries.into_iter().filter_map(|entry| entry.made()).collect();
-        Ok(Ready { shared, config, made, watched, web })
+        Ok(Ready { shared, plan, made, watched, web })
     }
 
     /// Goes over to another config: the one way in which anything is changed, whoever asks for it. Parts that are the same
@@ -87,7 +86,7 @@ impl Engine {
 #[derive(Debug)]
 pub struct Ready {
     pub(super) shared: Arc<Shared>,
-    config: Config,
+    plan: Plan,
     made: Vec<Made>,
     watched: Vec<Watched>,
     web: Web,
@@ -99,7 +98,7 @@ impl Ready {
     /// # Errors
     /// [`BindError`] names the inbound and the address; all that were open are closed again.
     pub fn bind(self) -> Result<Bound, BindError> {
-        let Self { shared, config, made, watched, web } = self;
+        let Self { shared, plan, made, watched, web } = self;
         let open = |made: Made| {
             let listen = |place| Listener::open(&made.inbound, place);
             let listeners = made.inbound.places.iter().map(listen).collect::<Result<_, _>>();
@@ -110,14 +109,14 @@ impl Ready {
         let engine = Engine { shared, standing: Arc::default() };
         // Nobody has it yet, so it is free; whoever wants to change the engine waits until it runs.
         let begun = Arc::clone(&engine.standing).try_lock_owned().ok();
-        Ok(Bound { engine, config, open, watched, memory: Memory::default(), web: web.bind()?, begun })
+        Ok(Bound { engine, plan, open, watched, memory: Memory::default(), web: web.bind()?, begun })
     }
 }
 
 /// An engine whose listeners are open. Clients can connect already; they are served by [`Bound::run`].
 pub struct Bound {
     engine: Engine,
-    config: Config,
+    plan: Plan,
     open: Vec<Open>,
     watched: Vec<Watched>,
     memory: Memory,
@@ -178,10 +177,11 @@ impl Bound {
 
     /// Serves until the token falls, then ends every flow and waits for a moment until they are gone.
     pub async fn run(self, token: CancellationToken) {
-        let Self { engine: Engine { shared, standing }, config, open, watched, memory, web, begun: held } = self;
+        let Self { engine: Engine { shared, standing }, plan, open, watched, memory, web, begun: held } = self;
         let bench = Arc::new(Bench::new(Arc::clone(&shared), shared.snapshot()));
         let web = web.start(&shared, &token);
-        let mut begun = Standing { config, inbounds: vec![], draining: vec![], bench, web, stop: token.clone() };
+        let Plan { config, lists } = plan;
+        let mut begun = Standing { config, lists, inbounds: vec![], draining: vec![], bench, web, stop: token.clone() };
         // Before the first flow, so that none slips past a balancer that is to hold it.
         probe(&shared, &begun, watched, memory).await;
         for Open { made, listeners } in open {

@@ -33,8 +33,8 @@ impl House {
         Self { trail: Trail::new(Arc::clone(lease)), ..self.clone() }
     }
 
-    /// The same for a question to a name server.
+    /// The same for a question to a name server. What that leads through is not on the flow's own way.
     pub(super) fn asking(&self) -> Self {
-        Self { asks: true, ..self.clone() }
+        Self { asks: true, trail: Trail::new(self.trail.lease()), ..self.clone() }
     }
 }

@@ -28,6 +28,16 @@ impl Lists {
         self.nets.get(list)
     }
 
+    /// Whether both hold the same sets, not only equal ones.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        fn same<T>(one: &BTreeMap<ListRef, Arc<T>>, other: &BTreeMap<ListRef, Arc<T>>) -> bool {
+            let pairs = || one.iter().zip(other);
+            one.len() == other.len() && pairs().all(|(one, other)| one.0 == other.0 && Arc::ptr_eq(one.1, other.1))
+        }
+        same(&self.names, &other.names) && same(&self.nets, &other.nets)
+    }
+
     /// Takes a list over from another collection, if that has it.
     pub(super) fn take_over(&mut self, from: &Self, list: &ListRef, holds: Holds) -> bool {
         match holds {

@@ -42,13 +42,16 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
     }
     for server in draft.dns.iter().flat_map(|dns| &dns.servers) {
         let what = match server.spec.form() {
-            Some(ServerForm::Other(scheme)) => format!("`{scheme}://` is not asked yet"),
-            Some(ServerForm::Fake) => "fake addresses are not given yet".to_owned(),
-            None => format!("`{}` is no server's address", server.spec.address),
+            Some(ServerForm::Other(scheme)) => {
+                format!("`{scheme}://` DNS servers are not asked yet: the operating system is asked in its place")
+            }
+            Some(ServerForm::Fake) => "fake addresses are not given yet: this server is left out".to_owned(),
+            None => {
+                format!("`{}` is no server's address: the operating system is asked in its place", server.spec.address)
+            }
             Some(ServerForm::System | ServerForm::Udp(_) | ServerForm::Tcp { .. }) => continue,
         };
-        let others = "the other servers are asked instead, or the operating system if there is none";
-        say(&server.at, Kind::Skipped, format!("a DNS server is left out: {what}; {others}"));
+        say(&server.at, Kind::Skipped, what);
     }
     for part in sections(draft) {
         say(&Spot::default(), Kind::Skipped, format!("{part} is read but not run yet: it is skipped"));

@@ -51,6 +51,22 @@ pub fn mentions(draft: &Draft) -> Vec<Mention<'_>> {
     found.found
 }
 
+/// Whether an inbound names a list.
+#[must_use]
+pub fn inbound_names_any(inbound: &Inbound) -> bool {
+    let mut found = Finder { found: vec![] };
+    found.inbound(inbound);
+    !found.found.is_empty()
+}
+
+/// Whether an outbound names a list.
+#[must_use]
+pub fn outbound_names_any(outbound: &Outbound) -> bool {
+    let mut found = Finder { found: vec![] };
+    found.outbound(outbound);
+    !found.found.is_empty()
+}
+
 struct Finder<'d> {
     found: Vec<Mention<'d>>,
 }

@@ -4,7 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use etemenanki::geo::{GeoIp, GeoSite, SiteKind, write_networks, write_sites};
+use rustix::process::Signal;
 use serde_json::{Value, json};
+
+use crate::support::{Engine, Nginx, PATIENCE, curl, free_port, until};
 
 /// The pair that lies in the repository.
 fn geo() -> PathBuf {
@@ -212,4 +216,66 @@ fn a_list_that_is_missing_is_told_at_its_word_with_the_nearest() {
         assert!(all.contains("there is no list shosp in it") && all.contains("did you mean shops?"), "{all}");
         assert!(all.contains("c.json:5:14") && all.contains("none.dat: there is no such geodata file in "), "{all}");
     }
+}
+
+/// The files of an engine that takes them anew when it is told to.
+struct Files(PathBuf);
+
+impl Files {
+    fn names(name: &str) -> Vec<u8> {
+        let names = vec![(SiteKind::Full, name.to_owned(), vec![])];
+        write_sites(&[GeoSite { code: "BLOCKED".into(), names }])
+    }
+
+    fn networks(net: &str) -> Vec<u8> {
+        write_networks(&[GeoIp { code: "DENIED".into(), nets: vec![net.parse().unwrap()] }])
+    }
+
+    fn write(&self, file: &str, bytes: &[u8]) {
+        std::fs::write(self.0.join(file), bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_list_that_changes_is_heard_of_at_a_hangup_though_the_config_is_the_same() {
+    let (origin, door) = (Nginx::start(&[("page", b"page")], ""), free_port());
+    let url = origin.url("page").replace("127.0.0.1", "localhost");
+    let config = json!({
+        "log": { "loglevel": "info" },
+        "inbounds": [{ "tag": "in", "protocol": "socks", "listen": "127.0.0.1", "port": door }],
+        "outbounds": [
+            { "tag": "direct", "protocol": "freedom", "settings": {
+                "domainStrategy": "ForceIPv4",
+                "finalRules": [{ "action": "block", "ip": ["geoip:denied"] }, { "action": "allow" }],
+            } },
+            { "tag": "block", "protocol": "blackhole" },
+        ],
+        "routing": { "rules": [{ "domain": ["geosite:blocked"], "outboundTag": "block" }] },
+    });
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (names, nets) = (text(Files::names("other.example")), text(Files::networks("10.0.0.0/8")));
+    let files = [("config.json", &*config.to_string()), ("geosite.dat", &names), ("geoip.dat", &nets)];
+    let engine = Engine::started_by(&["run", "-c", "config.json"], &files, b"", &[door]);
+    let files = Files(engine.process.folder.path().to_path_buf());
+    let proxy = format!("socks5h://127.0.0.1:{door}");
+    let fetched = || curl(&["--proxy", &proxy, "--max-time", "5", &url]).text() == "page";
+    assert!(fetched(), "{}", engine.output());
+    let mut told = 0;
+    for (file, bytes, passes) in [
+        ("geoip.dat", Files::networks("127.0.0.0/8"), false),
+        ("geoip.dat", Files::networks("10.0.0.0/8"), true),
+        ("geosite.dat", Files::names("localhost"), false),
+    ] {
+        files.write(file, &bytes);
+        engine.process.signal(Signal::HUP);
+        told += 1;
+        let heard = || (engine.output().matches("config reload: geodata lists changed").count() == told).then_some(());
+        assert!(until(PATIENCE, heard).is_some(), "{}", engine.output());
+        assert_eq!(fetched(), passes, "{file}: {}", engine.output());
+    }
+    // A file that is none leaves everything as it is.
+    files.write("geosite.dat", b"<html>");
+    engine.process.signal(Signal::HUP);
+    engine.process.wait_to_say("keeping current config");
+    assert!(!fetched(), "{}", engine.output());
 }

@@ -80,7 +80,7 @@ fn words(change: impl FnOnce(&mut Draft)) -> String {
         let checked = link(draft, Dialect::Json);
         checked.config.unwrap_or_else(|| panic!("{:?}", checked.problems))
     };
-    Applied::between(&linked(&old), &linked(&new)).to_string()
+    Applied::between(&linked(&old), &linked(&new), true).to_string()
 }
 
 #[test]

@@ -4,10 +4,10 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
 use h3::client::{RequestStream, SendRequest, builder};
 use http::Request;
 use http::header::CONTENT_LENGTH;
@@ -17,7 +17,7 @@ use quinn::{Connection, VarInt};
 use tokio::time::timeout;
 
 use super::body::{Answered, Outgoing, Received};
-use super::source::Source;
+use super::source::{Source, poll_bytes};
 use crate::transport::http3::{Link, MOST, Opener, Receiving, Sending};
 
 /// A connection. While a request runs, one of its clones must live.
@@ -98,14 +98,7 @@ struct Down {
 
 impl Source for Down {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
-        loop {
-            let Some(mut chunk) = ready!(self.receiving.poll_recv_data(cx)).map_err(io::Error::other)? else {
-                return Poll::Ready(Ok(None));
-            };
-            if chunk.has_remaining() {
-                return Poll::Ready(Ok(Some(chunk.copy_to_bytes(chunk.remaining()))));
-            }
-        }
+        poll_bytes(|| self.receiving.poll_recv_data(cx))
     }
 }
 

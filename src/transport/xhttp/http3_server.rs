@@ -2,9 +2,9 @@
 
 use std::future::Future;
 use std::io;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use bytes::{Buf as _, Bytes};
+use bytes::Bytes;
 use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream, builder};
 use http::header::CONTENT_LENGTH;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::body::{Outgoing, Received};
-use super::source::Source;
+use super::source::{Source, poll_bytes};
 use crate::transport::door::LIMIT;
 use crate::transport::http3::{Link, MOST, Receiving, Unwanted};
 
@@ -94,14 +94,7 @@ struct Up {
 
 impl Source for Up {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
-        loop {
-            let Some(mut chunk) = ready!(self.receiving.poll_recv_data(cx)).map_err(io::Error::other)? else {
-                return Poll::Ready(Ok(None));
-            };
-            if chunk.has_remaining() {
-                return Poll::Ready(Ok(Some(chunk.copy_to_bytes(chunk.remaining()))));
-            }
-        }
+        poll_bytes(|| self.receiving.poll_recv_data(cx))
     }
 }
 
