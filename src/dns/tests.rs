@@ -205,3 +205,22 @@ async fn an_equal_server_goes_on_with_what_it_knows() {
     assert_eq!(ask(&third, "a.test").await, Ok(good()));
     assert_eq!(asked.load(Ordering::SeqCst), 2, "another client network may have other answers");
 }
+
+/// Whoever guesses the number still answers from elsewhere.
+#[tokio::test]
+async fn an_answer_from_another_address_is_none() {
+    let (socket, liar) = (UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let at = socket.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut buf = [0; 2048];
+        let (n, from) = socket.recv_from(&mut buf).await.unwrap();
+        let lie = answer(&buf[..n], |m| {
+            let name = m.queries[0].name().clone();
+            m.answers = vec![Record::from_rdata(name, 60, RData::A(A([203, 0, 113, 1].into())))];
+        });
+        liar.send_to(&lie, from).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        socket.send_to(&answer(&buf[..n], |_| {}), from).await.unwrap();
+    });
+    assert_eq!(ask(&dns(&[at]), "a.test").await, Ok(good()));
+}
