@@ -260,15 +260,13 @@ fn a_list_that_changes_is_heard_of_at_a_hangup_though_the_config_is_the_same() {
     let proxy = format!("socks5h://127.0.0.1:{door}");
     let fetched = || curl(&["--proxy", &proxy, "--max-time", "5", &url]).text() == "page";
     assert!(fetched(), "{}", engine.output());
-    let mut told = 0;
-    for (file, bytes, passes) in [
-        ("geoip.dat", Files::networks("127.0.0.0/8"), false),
-        ("geoip.dat", Files::networks("10.0.0.0/8"), true),
-        ("geosite.dat", Files::names("localhost"), false),
+    for (told, file, bytes, passes) in [
+        (1, "geoip.dat", Files::networks("127.0.0.0/8"), false),
+        (2, "geoip.dat", Files::networks("10.0.0.0/8"), true),
+        (3, "geosite.dat", Files::names("localhost"), false),
     ] {
         files.write(file, &bytes);
         engine.process.signal(Signal::HUP);
-        told += 1;
         let heard = || (engine.output().matches("config reload: geodata lists changed").count() == told).then_some(());
         assert!(until(PATIENCE, heard).is_some(), "{}", engine.output());
         assert_eq!(fetched(), passes, "{file}: {}", engine.output());
