@@ -13,6 +13,12 @@ pub enum DnsError {
     /// The name has no address of the families that are wanted.
     #[error("the name has no address")]
     NoAddress,
+    /// The hosts answer with a code and nothing else.
+    #[error("the hosts answer with code {code}{}", meaning(*.code))]
+    Hosts {
+        /// The response code.
+        code: u16,
+    },
     /// Every address that a server gave is one that the configuration does not want from it.
     #[error("{server} gave no address that is expected of it")]
     Unwanted {
@@ -49,7 +55,19 @@ impl DnsError {
     /// Whether it says something of the name; else it says something of a server.
     #[must_use]
     pub fn is_final(&self) -> bool {
-        matches!(self, Self::NoName | Self::NoAddress)
+        matches!(self, Self::NoName | Self::NoAddress | Self::Hosts { .. })
+    }
+
+    /// The response code that tells a client the same: that there is no such name, that there is none of what was asked for,
+    /// or that nobody could say.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::NoAddress | Self::Unwanted { .. } => 0,
+            Self::NoName => 3,
+            Self::Hosts { code } | Self::Code { code, .. } => *code,
+            Self::Silent { .. } | Self::Unreachable { .. } => 2,
+        }
     }
 
     /// Whether the server could not be asked at all.
@@ -61,7 +79,9 @@ impl DnsError {
 impl From<DnsError> for io::Error {
     fn from(error: DnsError) -> Self {
         let kind = match error {
-            DnsError::NoName | DnsError::NoAddress | DnsError::Unwanted { .. } => io::ErrorKind::NotFound,
+            DnsError::NoName | DnsError::NoAddress | DnsError::Hosts { .. } | DnsError::Unwanted { .. } => {
+                io::ErrorKind::NotFound
+            }
             DnsError::Silent { .. } => io::ErrorKind::TimedOut,
             DnsError::Code { .. } | DnsError::Unreachable { .. } => io::ErrorKind::Other,
         };
@@ -73,6 +93,7 @@ fn meaning(code: u16) -> &'static str {
     match code {
         1 => " (it cannot read the question)",
         2 => " (it failed)",
+        3 => " (there is no such name)",
         4 => " (it does not know how)",
         5 => " (it refuses)",
         _ => "",

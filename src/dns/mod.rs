@@ -8,18 +8,22 @@ mod error;
 mod family;
 mod filter;
 mod hosts;
+mod look;
 mod message;
 mod plan;
 mod resolve;
 mod server;
+mod trace;
 
 pub use cache::{Answer, Cache, Kept, Rules};
 pub use error::DnsError;
 pub use family::{Families, Family};
 pub use hosts::{Hosts, Told};
+pub use look::{Asked, By, Looked};
 pub use message::{BadReply, Reply, query, reply};
-pub use plan::{Plan, Step};
+pub use plan::{Plan, Step, Why};
 pub use resolve::Dns;
+pub use trace::{Considered, Explained, Heard, How, Part};
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,8 @@
 //! Whom to ask about a name, and in which order (`app/dns/dns.go` of XTLS/Xray-core).
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use crate::addr::DomainName;
 use crate::geo::{CompileError, Lists, Names};
 use crate::model::dns::{Dns, DnsServer};
@@ -12,7 +15,11 @@ pub struct Plan {
     names: Names,
     /// The server of each condition.
     of: Box<[u16]>,
+    /// Conditions that were written before, with the place where that was: a set of names knows only the first.
+    again: Box<[(u32, u32)]>,
     servers: Box<[Policy]>,
+    /// Who of them is the operating system: the first conditions of those are [`LOCAL`].
+    local: Box<[usize]>,
     no_fallback: bool,
     no_fallback_if_match: bool,
 }
@@ -36,6 +43,37 @@ pub struct Step {
     pub group: u16,
 }
 
+/// Why a server is asked where it is, or not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The name meets this condition of its own.
+    Rule(usize),
+    /// The name is one of those that the operating system knows best.
+    Local,
+    /// It is asked after those that the name asks for.
+    Fallback,
+    /// Nobody else is left.
+    Last,
+    /// Not asked: it is for its own names only (`skipFallback`).
+    Skipped,
+    /// Not asked: only those are that the name asks for (`disableFallback`).
+    NoFallback,
+    /// Not asked: the name asks for others (`disableFallbackIfMatch`).
+    NoFallbackIfMatch,
+    /// Not asked: nobody is behind that one (`finalQuery`).
+    BehindFinal(usize),
+    /// Not asked: what it gives is for clients only.
+    Fake,
+}
+
+impl Why {
+    /// Whether the server is asked.
+    #[must_use]
+    pub fn is_asked(self) -> bool {
+        matches!(self, Self::Rule(_) | Self::Local | Self::Fallback | Self::Last)
+    }
+}
+
 /// The names that are `localhost`'s before anybody else's: those without a dot, and domains that are never the internet's.
 const LOCAL: &[&str] = &["local", "localdomain", "localhost", "lan", "home.arpa", "example", "invalid", "test"];
 
@@ -45,14 +83,26 @@ impl Plan {
     /// # Errors
     /// [`CompileError`] for an expression that does not compile, and for a geodata list that is not among `lists`.
     pub fn compile(dns: &Dns, lists: &Lists) -> Result<Self, CompileError> {
-        let mut rules: Vec<(DomainRule, usize)> = vec![];
+        let (mut rules, mut local): (Vec<(DomainRule, usize)>, Vec<usize>) = (vec![], vec![]);
         for (at, server) in dns.servers.iter().enumerate() {
             if server.spec.address.eq_ignore_ascii_case("localhost") {
+                local.push(at);
                 rules.push((DomainRule::Dotless(String::new()), at));
                 rules.extend(LOCAL.iter().map(|name| (DomainRule::Suffix((*name).to_owned()), at)));
             }
             rules.extend(server.spec.domains.0.iter().map(|rule| (rule.clone(), at)));
         }
+        let (mut written, mut again): (HashMap<&DomainRule, u32>, Vec<(u32, u32)>) = (HashMap::new(), vec![]);
+        for ((rule, _), at) in rules.iter().zip(0..) {
+            match written.entry(rule) {
+                Entry::Occupied(first) if matches!(rule, DomainRule::Full(_) | DomainRule::Suffix(_)) => {
+                    again.push((*first.get(), at));
+                }
+                Entry::Occupied(_) => {}
+                Entry::Vacant(new) => _ = new.insert(at),
+            }
+        }
+        again.sort_unstable();
         let names = Names::compile(rules.iter().map(|(rule, _)| rule).zip(0..), lists)?;
         let of = rules.iter().map(|(_, at)| u16::try_from(*at).unwrap_or(u16::MAX)).collect();
         let mut servers: Vec<Policy> = vec![];
@@ -68,18 +118,18 @@ impl Plan {
         Ok(Self {
             names,
             of,
+            again: again.into(),
             servers: servers.into(),
+            local: local.into(),
             no_fallback: dns.disable_fallback,
             no_fallback_if_match: dns.disable_fallback_if_match,
         })
     }
 
-    /// The servers to ask, in order; none only where there is no server at all.
+    /// The servers to ask, in order; none only where there is no server at all. [`Self::explain`] says why.
     #[must_use]
     pub fn order(&self, name: &DomainName) -> Vec<Step> {
-        let mut met: Vec<u32> = vec![];
-        self.names.each(name.as_str(), |value| met.push(value));
-        met.sort_unstable();
+        let met = self.met(name);
         let mut order: Vec<Step> = Vec::with_capacity(self.servers.len());
         let step = |server: usize, matched| Some(Step { server, matched, group: self.servers.get(server)?.group });
         for rule in met {
@@ -107,6 +157,58 @@ impl Plan {
             order.extend(step(0, false));
         }
         order
+    }
+
+    /// The places of the conditions that a name meets, in their order.
+    fn met(&self, name: &DomainName) -> Vec<u32> {
+        let mut met: Vec<u32> = vec![];
+        self.names.each(name.as_str(), |value| {
+            met.push(value);
+            let begin = self.again.partition_point(|(first, _)| *first < value);
+            met.extend(self.again[begin..].iter().take_while(|(first, _)| *first == value).map(|(_, at)| *at));
+        });
+        met.sort_unstable();
+        met
+    }
+
+    /// Why each server stands where it does, those that are asked first and in their order. For people: it is slower.
+    #[must_use]
+    pub fn explain(&self, name: &DomainName) -> Vec<(usize, Why)> {
+        let order = self.order(name);
+        let mut first: Vec<Option<usize>> = vec![None; self.servers.len()];
+        for value in self.met(name) {
+            let value = value as usize;
+            if let Some(best) = self.of.get(value).and_then(|at| first.get_mut(usize::from(*at))) {
+                best.get_or_insert(value);
+            }
+        }
+        let own = |server: usize, value: usize| {
+            let begin = self.of.partition_point(|at| usize::from(*at) < server);
+            let own = if self.local.contains(&server) { LOCAL.len() + 1 } else { 0 };
+            (value - begin).checked_sub(own).map_or(Why::Local, Why::Rule)
+        };
+        let why = |step: &Step| match first.get(step.server).copied().flatten() {
+            Some(value) if step.matched => own(step.server, value),
+            _ if self.servers[step.server].skip_fallback || self.no_fallback => Why::Last,
+            _ => Why::Fallback,
+        };
+        let mut all: Vec<(usize, Why)> = order.iter().map(|step| (step.server, why(step))).collect();
+        let last = order.last().map(|step| step.server).filter(|at| self.servers[*at].final_query);
+        let matched = order.iter().any(|step| step.matched);
+        for (server, policy) in self.servers.iter().enumerate() {
+            if order.iter().any(|step| step.server == server) {
+                continue;
+            }
+            let why = match last {
+                _ if first[server].is_none() && policy.skip_fallback => Why::Skipped,
+                _ if first[server].is_none() && self.no_fallback => Why::NoFallback,
+                _ if first[server].is_none() && self.no_fallback_if_match && matched => Why::NoFallbackIfMatch,
+                Some(last) => Why::BehindFinal(last),
+                None => Why::Skipped,
+            };
+            all.push((server, why));
+        }
+        all
     }
 }
 
@@ -194,5 +296,46 @@ mod tests {
         let plan = Plan::compile(&dns, &Lists::default()).unwrap();
         let groups: Vec<u16> = plan.order(&DomainName::new("a.test").unwrap()).iter().map(|step| step.group).collect();
         assert_eq!(groups, [0, 0, 2, 3]);
+    }
+
+    #[test]
+    fn why_a_server_stands_where_it_does_is_told() {
+        let mut dns = Dns {
+            servers: vec![
+                server("192.0.2.1", &[]),
+                server("localhost", &["domain:corp"]),
+                server("192.0.2.3", &["keyword:ad", "domain:shop.example"]),
+                server("192.0.2.4", &["domain:shop.example"]),
+            ],
+            ..Dns::default()
+        };
+        dns.servers[3].spec.skip_fallback = true;
+        let explain = |dns: &Dns, name: &str| {
+            let plan = Plan::compile(dns, &Lists::default()).unwrap();
+            let told = plan.explain(&DomainName::new(name).unwrap());
+            let asked: Vec<usize> = told.iter().filter(|(_, why)| why.is_asked()).map(|(at, _)| *at).collect();
+            assert_eq!(asked, order(dns, name), "{name}");
+            told
+        };
+        use Why::{BehindFinal, Fallback, Last, Local, NoFallback, NoFallbackIfMatch, Rule, Skipped};
+        assert_eq!(
+            explain(&dns, "www.shop.example"),
+            [(1, Local), (2, Rule(0)), (3, Rule(0)), (0, Fallback)],
+            "`example` is never the internet's"
+        );
+        assert_eq!(explain(&dns, "a.corp"), [(1, Rule(0)), (0, Fallback), (2, Fallback), (3, Skipped)]);
+        dns.servers[1].spec.final_query = true;
+        assert_eq!(
+            explain(&dns, "shop.example"),
+            [(1, Local), (0, BehindFinal(1)), (2, BehindFinal(1)), (3, BehindFinal(1))]
+        );
+        assert_eq!(explain(&dns, "a.org"), [(0, Fallback), (1, Fallback), (2, BehindFinal(1)), (3, Skipped)]);
+        dns.disable_fallback_if_match = true;
+        assert_eq!(
+            explain(&dns, "ads.org"),
+            [(2, Rule(1)), (0, NoFallbackIfMatch), (1, NoFallbackIfMatch), (3, Skipped)]
+        );
+        dns.disable_fallback = true;
+        assert_eq!(explain(&dns, "a.org"), [(0, Last), (1, NoFallback), (2, NoFallback), (3, Skipped)]);
     }
 }

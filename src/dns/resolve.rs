@@ -4,12 +4,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::error::DnsError;
 use super::family::Families;
 use super::hosts::{Hosts, Told};
-use super::plan::{Plan, Step};
-use super::server::Server;
+use super::look::{Asked, By, Looked};
+use super::plan::{Plan, Step, Why};
+use super::server::{Found, Server};
+use super::trace::{Considered, Explained, Trace};
 use crate::addr::DomainName;
 use crate::flow::Services;
 use crate::geo::{CompileError, Lists};
@@ -20,10 +23,14 @@ use crate::model::dns::{Dns as Written, DnsServer, ServerForm};
 pub struct Dns {
     hosts: Hosts,
     plan: Plan,
+    /// Those of the section. Where it has none that everybody may ask, the operating system stands behind them.
     servers: Box<[Arc<Server>]>,
     families: Families,
     parallel: bool,
 }
+
+/// For how many seconds the hosts are good (Xray's number).
+const HOSTS_TTL: u32 = 10;
 
 impl Dns {
     /// Makes what the section says; without one the operating system is asked. Servers that are equal to those of `before`
@@ -32,52 +39,80 @@ impl Dns {
     /// # Errors
     /// [`CompileError`] for an expression that does not compile, and for a geodata list that is not among `lists`.
     pub fn new(written: Option<&Written>, lists: &Lists, before: Option<&Self>) -> Result<Self, CompileError> {
-        let mut dns = written.cloned().unwrap_or_default();
-        // Only clients are given fake addresses.
-        dns.servers.retain(|server| server.spec.form() != Some(ServerForm::Fake));
-        if dns.servers.is_empty() {
-            let mut system = DnsServer::default();
-            system.spec.address = "localhost".to_owned();
-            dns.servers.push(system);
-        }
+        let none = Written::default();
+        let dns = written.unwrap_or(&none);
         let old = before.map_or(&[][..], |before| &before.servers);
-        let made = dns.servers.iter().map(|server| {
+        let made = |server: &DnsServer| {
             // Who cannot be asked is not passed over: the names that are his would go to servers that are not meant for them.
             let form = match server.spec.form() {
                 None | Some(ServerForm::Other(_)) => ServerForm::System,
                 Some(form) => form,
             };
-            Server::new(&dns, server, form, lists, old).map(Arc::new)
-        });
+            Server::new(dns, server, form, lists, old).map(Arc::new)
+        };
+        let mut servers = dns.servers.iter().map(made).collect::<Result<Vec<_>, _>>()?;
+        if servers.iter().all(|server| server.is_fake()) {
+            let mut system = DnsServer::default();
+            system.spec.address = "localhost".to_owned();
+            servers.push(made(&system)?);
+        }
         Ok(Self {
-            servers: made.collect::<Result<_, _>>()?,
+            servers: servers.into(),
             hosts: Hosts::compile(&dns.hosts, lists)?,
-            plan: Plan::compile(&dns, lists)?,
+            plan: Plan::compile(dns, lists)?,
             families: Families::of(dns.query_strategy),
             parallel: dns.enable_parallel_query,
         })
     }
 
-    /// The addresses of a name, best first, never empty. Ready at once where a server's answer is kept.
+    /// The addresses of a name that can be dialed, best first, never empty. Ready at once where a server's answer is kept.
     ///
     /// # Errors
     /// [`DnsError`]: what the name lacks if a server says so, else how the first server failed.
     pub async fn resolve(&self, house: &Arc<dyn Services>, name: &DomainName) -> Result<Arc<[IpAddr]>, DnsError> {
-        let name = match self.told(name) {
-            Ok(ips) => return ips,
-            Err(name) => name,
-        };
-        let mut order = self.plan.order(&name);
-        // Who is absent costs its time once; while it is away, others are asked before it.
-        if order.len() > 1 {
-            order.sort_by_key(|step| self.servers.get(step.server).is_some_and(|server| server.is_absent()));
+        self.find(house, name, Asked::REAL, None).await.map(|looked| looked.ips)
+    }
+
+    /// The same for whoever wants some families only, fake addresses, or to know for how long the answer is good.
+    ///
+    /// # Errors
+    /// As for [`Self::resolve`]; [`DnsError::code`] is the response code for it.
+    pub async fn look(&self, house: &Arc<dyn Services>, name: &DomainName, asked: Asked) -> Result<Looked, DnsError> {
+        self.find(house, name, asked, None).await
+    }
+
+    /// Looks a name up and tells how that went.
+    pub async fn explain(&self, house: &Arc<dyn Services>, name: &DomainName, asked: Asked) -> Explained {
+        let (trace, begun) = (Arc::<Trace>::default(), Instant::now());
+        let families = asked.families.and(self.families);
+        let hosts = self.hosts.explain(name);
+        let asked_about = self.told(name, families).err();
+        let servers = asked_about.as_ref().map(|name| self.considered(name, asked)).unwrap_or_default();
+        let outcome = self.find(house, name, asked, Some(&trace)).await;
+        let heard = trace.heard();
+        Explained { families, hosts, name: asked_about, servers, heard, outcome, took: begun.elapsed() }
+    }
+
+    fn considered(&self, name: &DomainName, asked: Asked) -> Vec<Considered> {
+        let mut all: Vec<(usize, Why)> = self.plan.explain(name);
+        for (at, why) in &mut all {
+            if why.is_asked() && !asked.fakes && self.servers.get(*at).is_some_and(|server| server.is_fake()) {
+                *why = Why::Fake;
+            }
         }
-        let found = if self.parallel {
-            self.at_once(house, &name, &order).await
-        } else {
-            self.in_turn(house, &name, &order).await
+        if !all.iter().any(|(_, why)| why.is_asked()) {
+            all.extend(self.system().map(|step| (step.server, Why::Last)));
+        }
+        let asked = all.iter().filter(|(_, why)| why.is_asked()).count();
+        let one = |(place, why): (usize, Why)| {
+            let server = self.servers.get(place)?;
+            let rule = if let Why::Rule(at) = why { server.rule(at) } else { None };
+            let absent = asked > 1 && why.is_asked() && server.is_absent();
+            Some(Considered { place, server: Arc::clone(&server.name), why, rule, absent })
         };
-        found.map(Into::into)
+        let mut all: Vec<Considered> = all.into_iter().filter_map(one).collect();
+        all.sort_by_key(|one| (!one.why.is_asked(), one.absent));
+        all
     }
 
     /// The same by the operating system, for the names of servers: asking one of them could ask for itself.
@@ -85,8 +120,8 @@ impl Dns {
     /// # Errors
     /// As for [`Self::resolve`].
     pub async fn resolve_by_system(&self, name: &DomainName) -> Result<Arc<[IpAddr]>, DnsError> {
-        let name = match self.told(name) {
-            Ok(ips) => return ips,
+        let name = match self.told(name, self.families) {
+            Ok(looked) => return looked.map(|looked| looked.ips),
             Err(name) => name,
         };
         let found = tokio::net::lookup_host((name.as_str(), 0)).await;
@@ -98,28 +133,80 @@ impl Dns {
     }
 
     /// What the hosts say, or the name that servers are to be asked about.
-    fn told(&self, name: &DomainName) -> Result<Result<Arc<[IpAddr]>, DnsError>, DomainName> {
+    fn told(&self, name: &DomainName, wants: Families) -> Result<Result<Looked, DnsError>, DomainName> {
         match self.hosts.look(name) {
             Told::Nothing(name) => Err(name),
             Told::Empty => Ok(Err(DnsError::NoAddress)),
+            Told::Code(code) => Ok(Err(DnsError::Hosts { code })),
             Told::Ips(ips) => {
-                let ips: Arc<[IpAddr]> = ips.into_iter().filter(|ip| self.families.hold(*ip)).collect();
-                Ok(if ips.is_empty() { Err(DnsError::NoAddress) } else { Ok(ips) })
+                let ips: Arc<[IpAddr]> = ips.into_iter().filter(|ip| wants.hold(*ip)).collect();
+                let looked = Looked { ips, ttl: HOSTS_TTL, by: By::Hosts };
+                Ok(if looked.ips.is_empty() { Err(DnsError::NoAddress) } else { Ok(looked) })
             }
         }
+    }
+
+    async fn find(
+        &self,
+        house: &Arc<dyn Services>,
+        name: &DomainName,
+        asked: Asked,
+        trace: Option<&Arc<Trace>>,
+    ) -> Result<Looked, DnsError> {
+        let wants = asked.families.and(self.families);
+        if wants.is_empty() {
+            return Err(DnsError::NoAddress);
+        }
+        let name = match self.told(name, wants) {
+            Ok(looked) => return looked,
+            Err(name) => name,
+        };
+        let order = self.order(&name, asked);
+        let (place, (ips, ttl)) = if self.parallel {
+            self.at_once(house, &name, wants, &order, trace).await?
+        } else {
+            self.in_turn(house, &name, wants, &order, trace).await?
+        };
+        let by = By::Server(order.get(place).map_or(usize::MAX, |step| step.server));
+        Ok(Looked { ips: ips.into(), ttl, by })
+    }
+
+    /// Whom to ask about a name, in which order.
+    fn order(&self, name: &DomainName, asked: Asked) -> Vec<Step> {
+        let mut order = self.plan.order(name);
+        if !asked.fakes {
+            order.retain(|step| self.servers.get(step.server).is_some_and(|server| !server.is_fake()));
+        }
+        if order.is_empty() {
+            order.extend(self.system());
+        }
+        // Who is absent costs its time once; while it is away, others are asked before it.
+        if order.len() > 1 {
+            order.sort_by_key(|step| self.servers.get(step.server).is_some_and(|server| server.is_absent()));
+        }
+        order
+    }
+
+    /// The operating system behind servers that only clients may ask, or none.
+    fn system(&self) -> Option<Step> {
+        let (last, others) = self.servers.split_last()?;
+        let behind = !last.is_fake() && others.iter().all(|server| server.is_fake());
+        behind.then_some(Step { server: others.len(), matched: false, group: u16::MAX })
     }
 
     async fn in_turn(
         &self,
         house: &Arc<dyn Services>,
         name: &DomainName,
+        wants: Families,
         order: &[Step],
-    ) -> Result<Vec<IpAddr>, DnsError> {
+        trace: Option<&Arc<Trace>>,
+    ) -> Result<(usize, Found), DnsError> {
         let mut failure = Failure::default();
-        for step in order {
+        for (place, step) in order.iter().enumerate() {
             let Some(server) = self.servers.get(step.server) else { continue };
-            match server.ask(house, name, self.families).await {
-                Ok(ips) => return Ok(ips),
+            match server.ask(house, name, wants, trace.map(|trace| (&**trace, step.server))).await {
+                Ok(found) => return Ok((place, found)),
                 Err(error) => failure.note(error),
             }
         }
@@ -131,16 +218,21 @@ impl Dns {
         &self,
         house: &Arc<dyn Services>,
         name: &DomainName,
+        wants: Families,
         order: &[Step],
-    ) -> Result<Vec<IpAddr>, DnsError> {
+        trace: Option<&Arc<Trace>>,
+    ) -> Result<(usize, Found), DnsError> {
         let mut asked = JoinSet::new();
         for (place, step) in order.iter().enumerate() {
             let Some(server) = self.servers.get(step.server).cloned() else { continue };
-            let (house, name, families) = (Arc::clone(house), name.clone(), self.families);
-            asked.spawn(async move { (place, server.ask(&house, &name, families).await) });
+            let (house, name, trace, at) = (Arc::clone(house), name.clone(), trace.cloned(), step.server);
+            asked.spawn(async move {
+                let note = trace.as_deref().map(|trace| (trace, at));
+                (place, server.ask(&house, &name, wants, note).await)
+            });
         }
         let mut open: Vec<bool> = vec![true; order.len()];
-        let mut found: Option<(usize, Vec<IpAddr>)> = None;
+        let mut found: Option<(usize, Found)> = None;
         let mut failure = Failure::default();
         while let Some(Ok((place, outcome))) = asked.join_next().await {
             open[place] = false;
@@ -162,7 +254,7 @@ impl Dns {
                 }
             }
         }
-        found.map(|(_, ips)| ips).ok_or_else(|| failure.said())
+        found.ok_or_else(|| failure.said())
     }
 }
 

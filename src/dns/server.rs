@@ -12,6 +12,7 @@ use super::cache::{Answer, Cache, Kept, MOST, Rules};
 use super::error::DnsError;
 use super::family::{Families, Family};
 use super::filter::Filter;
+use super::trace::{Heard, How, Part, Trace};
 use crate::addr::{DomainName, Tag};
 use crate::flow::Services;
 use crate::geo::{CompileError, Lists};
@@ -56,7 +57,14 @@ struct State {
     absent_until: u64,
 }
 
-type Outcome = Result<Answer, DnsError>;
+/// An answer and for how many seconds it is good.
+type Outcome = Result<(Answer, u32), DnsError>;
+
+/// The addresses that a server knows and the configuration wants from it, and for how many seconds they are good.
+pub(super) type Found = (Vec<IpAddr>, u32);
+
+/// Where to note what a server says, and its place.
+pub(super) type Note<'a> = Option<(&'a Trace, usize)>;
 
 /// A server that is absent is passed over for twice as long each time, and no longer than this.
 const LONGEST_ABSENCE: u64 = 60;
@@ -101,6 +109,16 @@ impl Server {
         self.known.lock().absent_until > self.known.now()
     }
 
+    /// Whether what it gives stands for names only until a client comes back with it.
+    pub(super) fn is_fake(&self) -> bool {
+        self.settings.form == ServerForm::Fake
+    }
+
+    /// Its own condition at this place, as written.
+    pub(super) fn rule(&self, at: usize) -> Option<String> {
+        self.settings.spec.domains.0.get(at).map(ToString::to_string)
+    }
+
     /// The addresses of a name, as far as this server knows them and the configuration wants them. Ready at once where all
     /// is known.
     pub(super) async fn ask(
@@ -108,22 +126,49 @@ impl Server {
         house: &Arc<dyn Services>,
         name: &DomainName,
         wants: Families,
-    ) -> Result<Vec<IpAddr>, DnsError> {
-        let wants = wants.and(self.settings.families);
-        let found = match self.settings.form {
-            ServerForm::System => self.by_system(name, wants).await?,
-            _ => self.by_question(house, name, wants).await?,
-        };
-        let wanted = self.expected.keep(found, true).and_then(|ips| self.unexpected.keep(ips, false));
-        wanted.ok_or_else(|| DnsError::Unwanted { server: Arc::clone(&self.name) })
+        note: Note<'_>,
+    ) -> Result<Found, DnsError> {
+        let Some((trace, place)) = note else { return self.wanted(self.find(house, name, wants, &mut None).await?) };
+        let (begun, mut parts) = (Instant::now(), Some(vec![]));
+        let found = self.find(house, name, wants, &mut parts).await;
+        let given = found.as_ref().map(|(ips, _)| ips.clone()).unwrap_or_default();
+        let outcome = found.and_then(|found| self.wanted(found));
+        let kept = outcome.as_ref().map(|(ips, _)| ips.as_slice()).unwrap_or_default();
+        let unwanted = given.into_iter().filter(|ip| !kept.contains(ip)).collect();
+        let parts = parts.unwrap_or_default();
+        trace.note(Heard { place, parts, unwanted, outcome: outcome.clone(), took: begun.elapsed() });
+        outcome
     }
 
-    async fn by_system(&self, name: &DomainName, wants: Families) -> Result<Vec<IpAddr>, DnsError> {
+    async fn find(
+        self: &Arc<Self>,
+        house: &Arc<dyn Services>,
+        name: &DomainName,
+        wants: Families,
+        parts: &mut Option<Vec<Part>>,
+    ) -> Result<Found, DnsError> {
+        let wants = wants.and(self.settings.families);
+        if wants.is_empty() {
+            return Err(DnsError::NoAddress);
+        }
+        match self.settings.form {
+            ServerForm::System => self.by_system(name, wants).await,
+            _ => self.by_question(house, name, wants, parts).await,
+        }
+    }
+
+    /// Takes away what the configuration does not want from this server.
+    fn wanted(&self, (ips, ttl): Found) -> Result<Found, DnsError> {
+        let wanted = self.expected.keep(ips, true).and_then(|ips| self.unexpected.keep(ips, false));
+        wanted.map(|ips| (ips, ttl)).ok_or_else(|| DnsError::Unwanted { server: Arc::clone(&self.name) })
+    }
+
+    async fn by_system(&self, name: &DomainName, wants: Families) -> Result<Found, DnsError> {
         let found = tokio::net::lookup_host((name.as_str(), 0)).await;
         // What the system says of a name that does not exist cannot be told from its other failures.
         let found = found.map_err(|error| self.unreachable(error.to_string()))?;
         let ips: Vec<IpAddr> = found.map(|at| at.ip().to_canonical()).filter(|ip| wants.hold(*ip)).collect();
-        if ips.is_empty() { Err(DnsError::NoAddress) } else { Ok(ips) }
+        if ips.is_empty() { Err(DnsError::NoAddress) } else { Ok((ips, SYSTEM_TTL)) }
     }
 
     async fn by_question(
@@ -131,23 +176,35 @@ impl Server {
         house: &Arc<dyn Services>,
         name: &DomainName,
         wants: Families,
-    ) -> Result<Vec<IpAddr>, DnsError> {
+        parts: &mut Option<Vec<Part>>,
+    ) -> Result<Found, DnsError> {
         let v4 = self.one(house, name, Family::V4, wants.v4);
         let v6 = self.one(house, name, Family::V6, wants.v6);
         let (v4, v6) = tokio::join!(v4, v6);
-        let (mut ips, mut error) = (vec![], None);
-        for outcome in [v4, v6].into_iter().flatten() {
+        if let Some(parts) = parts {
+            let part = |family, said: &Option<(How, Outcome)>| {
+                let (how, outcome) = said.as_ref()?;
+                let said = outcome.clone().map(|(answer, ttl)| (answer.ips.to_vec(), ttl, answer.code));
+                Some(Part { family, how: *how, said })
+            };
+            parts.extend([part(Family::V4, &v4), part(Family::V6, &v6)].into_iter().flatten());
+        }
+        let (mut ips, mut ttl, mut error) = (vec![], u32::MAX, None);
+        for (_, outcome) in [v4, v6].into_iter().flatten() {
             match outcome {
-                Ok(answer) if answer.ips.is_empty() => {
+                Ok((answer, _)) if answer.ips.is_empty() => {
                     let none = if answer.code == NO_NAME { DnsError::NoName } else { DnsError::NoAddress };
                     error.get_or_insert(none);
                 }
-                Ok(answer) => ips.extend_from_slice(&answer.ips),
+                Ok((answer, good)) => {
+                    ips.extend_from_slice(&answer.ips);
+                    ttl = ttl.min(good);
+                }
                 // That a server failed says more than that it knows no address of the other family.
                 Err(failure) => error = Some(failure),
             }
         }
-        if ips.is_empty() { Err(error.unwrap_or(DnsError::NoAddress)) } else { Ok(ips) }
+        if ips.is_empty() { Err(error.unwrap_or(DnsError::NoAddress)) } else { Ok((ips, ttl)) }
     }
 
     async fn one(
@@ -156,21 +213,22 @@ impl Server {
         name: &DomainName,
         family: Family,
         wanted: bool,
-    ) -> Option<Outcome> {
+    ) -> Option<(How, Outcome)> {
         if !wanted {
             return None;
         }
         let kept = self.known.lock().cache.get(name, family, self.known.now());
         match kept {
-            Kept::Fresh(answer, _) => Some(Ok(answer)),
+            Kept::Fresh(answer, left) => Some((How::Kept, Ok((answer, left)))),
             Kept::Stale(answer) => {
                 drop(self.fetch(house, name, family));
-                Some(Ok(answer))
+                Some((How::Stale, Ok((answer, 1))))
             }
             Kept::Nothing => {
-                let mut flight = self.fetch(house, name, family);
+                let (how, mut flight) = self.fetch(house, name, family);
                 let landed = flight.wait_for(Option::is_some).await.ok().and_then(|landed| landed.clone());
-                Some(landed.unwrap_or_else(|| Err(self.unreachable("the question was given up".to_owned()))))
+                let lost = || Err(self.unreachable("the question was given up".to_owned()));
+                Some((how, landed.unwrap_or_else(lost)))
             }
         }
     }
@@ -181,11 +239,11 @@ impl Server {
         house: &Arc<dyn Services>,
         name: &DomainName,
         family: Family,
-    ) -> watch::Receiver<Option<Outcome>> {
+    ) -> (How, watch::Receiver<Option<Outcome>>) {
         let key = (name.clone(), family);
         let mut state = self.known.lock();
         if let Some(flight) = state.flights.get(&key).filter(|flight| flight.has_changed().is_ok()) {
-            return flight.clone();
+            return (How::Joined, flight.clone());
         }
         let (landing, flight) = watch::channel(None);
         state.flights.insert(key.clone(), flight.clone());
@@ -194,17 +252,12 @@ impl Server {
         tokio::spawn(async move {
             let outcome = me.query(&house, &key.0, key.1).await;
             me.known.land(&key, &outcome);
-            landing.send_replace(Some(outcome.map(|(answer, _)| answer)));
+            landing.send_replace(Some(outcome));
         });
-        flight
+        (How::Asked, flight)
     }
 
-    async fn query(
-        &self,
-        house: &Arc<dyn Services>,
-        name: &DomainName,
-        family: Family,
-    ) -> Result<(Answer, u32), DnsError> {
+    async fn query(&self, house: &Arc<dyn Services>, name: &DomainName, family: Family) -> Outcome {
         let limit = self.settings.spec.timeout.0;
         let (tag, client) = (&self.settings.tag, self.settings.client);
         let question = Question { name, family, client };
@@ -235,6 +288,9 @@ impl Server {
     }
 }
 
+/// For how many seconds what the system says is good; it does not tell (Xray's number).
+const SYSTEM_TTL: u32 = 300;
+
 /// The response code of a name that does not exist.
 const NO_NAME: u16 = 3;
 
@@ -254,7 +310,7 @@ impl Known {
         self.begun.elapsed().as_secs()
     }
 
-    fn land(&self, key: &(DomainName, Family), outcome: &Result<(Answer, u32), DnsError>) {
+    fn land(&self, key: &(DomainName, Family), outcome: &Outcome) {
         let now = self.now();
         let mut state = self.lock();
         state.flights.remove(key);

@@ -12,11 +12,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::Instant;
 
-use super::{Dns, DnsError};
+use super::{Asked, By, Dns, DnsError, Explained, Families, How, Why};
 use crate::addr::DomainName;
 use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
 use crate::geo::Lists;
-use crate::model::dns::{Dns as Written, DnsServer, QueryStrategy};
+use crate::model::dns::{Dns as Written, DnsServer, HostAnswer, Hosts, QueryStrategy};
 use crate::model::matcher::{DomainRule, DomainRules};
 use crate::net::SocketOptions;
 use crate::net::udp::Direct;
@@ -223,4 +223,106 @@ async fn an_answer_from_another_address_is_none() {
         socket.send_to(&answer(&buf[..n], |_| {}), from).await.unwrap();
     });
     assert_eq!(ask(&dns(&[at]), "a.test").await, Ok(good()));
+}
+
+const ONLY_V4: Asked = Asked { families: Families { v4: true, v6: false }, fakes: false };
+
+async fn explain(dns: &Dns, name: &str) -> Explained {
+    let house: Arc<dyn Services> = Arc::new(Open);
+    dns.explain(&house, &DomainName::new(name).unwrap(), Asked::REAL).await
+}
+
+#[tokio::test]
+async fn an_answer_tells_how_long_it_is_good_and_a_failure_its_code() {
+    let (at, _) = server(|q| vec![answer(q, |_| {})]).await;
+    let (dead, _) = server(|_| vec![]).await;
+    let full = |name: &str| DomainRule::Full(name.to_owned());
+    let hosts = Hosts(vec![
+        (full("fixed.test"), HostAnswer::Ips(vec![[10, 0, 0, 1].into(), "2001:db8::1".parse().unwrap()])),
+        (full("six.test"), HostAnswer::Ips(vec!["2001:db8::1".parse().unwrap()])),
+        (full("never.test"), HostAnswer::Code(3)),
+        (full("refused.test"), HostAnswer::Code(5)),
+        (full("void.test"), HostAnswer::Code(0)),
+    ]);
+    let dns = Dns::new(Some(&Written { hosts, ..written(&[at]) }), &Lists::default(), None).unwrap();
+    let house: Arc<dyn Services> = Arc::new(Open);
+    let look = async |name: &str| {
+        let looked = dns.look(&house, &DomainName::new(name).unwrap(), ONLY_V4).await;
+        looked.map(|looked| (looked.ips.to_vec(), looked.ttl, looked.by)).map_err(|error| error.code())
+    };
+    assert_eq!(look("a.test").await, Ok((good().to_vec(), 60, By::Server(0))));
+    assert!(matches!(look("a.test").await, Ok((_, 59..=60, By::Server(0)))));
+    assert_eq!(look("fixed.test").await, Ok((vec![[10, 0, 0, 1].into()], 10, By::Hosts)));
+    for (name, code) in [
+        ("six.test", 0),
+        ("never.test", 3),
+        ("refused.test", 5),
+        ("void.test", 0),
+        ("gone.test", 3),
+        ("broken.test", 2),
+    ] {
+        assert_eq!(look(name).await, Err(code), "{name}");
+    }
+    let silent = self::dns(&[dead]).look(&house, &DomainName::new("a.test").unwrap(), ONLY_V4).await;
+    assert_eq!(silent.map_err(|error| error.code()), Err(2));
+}
+
+#[tokio::test]
+async fn how_an_answer_came_about_is_told() {
+    let (dead, _) = server(|_| vec![]).await;
+    let (at, _) = server(|q| vec![answer(q, |_| {})]).await;
+    let mut written = written(&[dead, at, at]);
+    written.servers[1].spec.domains = DomainRules::of(vec![DomainRule::Suffix("shop.test".to_owned())]);
+    written.servers[2].spec.skip_fallback = true;
+    written.hosts = Hosts(vec![
+        (DomainRule::Full("alias.test".to_owned()), HostAnswer::Alias("www.shop.test".to_owned())),
+        (DomainRule::Full("fixed.test".to_owned()), HostAnswer::Ips(vec![[10, 0, 0, 1].into()])),
+    ]);
+    let dns = Dns::new(Some(&written), &Lists::default(), None).unwrap();
+    let told = explain(&dns, "a.test").await;
+    let whys = |told: &Explained| told.servers.iter().map(|one| (one.place, one.why, one.absent)).collect::<Vec<_>>();
+    assert_eq!(whys(&told), [(0, Why::Fallback, false), (1, Why::Fallback, false), (2, Why::Skipped, false)]);
+    let heard: Vec<_> = told.heard.iter().map(|heard| (heard.place, heard.outcome.is_ok())).collect();
+    assert_eq!(heard, [(0, false), (1, true)]);
+    assert!(told.heard[0].took >= Duration::from_millis(300) && told.took >= told.heard[0].took);
+    assert_eq!(told.heard[1].parts[0].how, How::Asked);
+    assert_eq!(told.heard[1].parts[0].said, Ok((good().to_vec(), 60, 0)));
+    assert_eq!(told.outcome.map(|looked| looked.by), Ok(By::Server(1)));
+    // Who is absent is told of, and where it moved to.
+    let told = explain(&dns, "alias.test").await;
+    assert_eq!(whys(&told), [(1, Why::Rule(0), false), (0, Why::Fallback, true), (2, Why::Skipped, false)]);
+    assert_eq!(told.servers[0].rule.as_deref(), Some("domain:shop.test"));
+    assert_eq!(told.hosts, [(DomainName::new("alias.test").unwrap(), vec![0])]);
+    assert_eq!(told.name, Some(DomainName::new("www.shop.test").unwrap()));
+    let told = explain(&dns, "b.test").await;
+    assert_eq!(whys(&told), [(1, Why::Fallback, false), (0, Why::Fallback, true), (2, Why::Skipped, false)]);
+    let told = explain(&dns, "a.test").await;
+    assert_eq!(told.heard[0].parts[0].how, How::Kept);
+    let told = explain(&dns, "fixed.test").await;
+    assert_eq!((told.servers.len(), told.name, told.hosts.len()), (0, None, 1));
+    assert_eq!(told.outcome.map(|looked| looked.by), Ok(By::Hosts));
+}
+
+/// Clients are given fake addresses; for everybody else those servers are not there.
+#[tokio::test]
+async fn servers_of_fake_addresses_are_for_clients() {
+    let mut fake = DnsServer::default();
+    fake.spec.address = "FakeDNS".to_owned();
+    let (at, _) = server(|q| vec![answer(q, |_| {})]).await;
+    let mut written = written(&[at]);
+    written.servers.insert(0, fake);
+    let dns = Dns::new(Some(&written), &Lists::default(), None).unwrap();
+    assert_eq!(ask(&dns, "a.test").await, Ok(good()));
+    let told = explain(&dns, "a.test").await;
+    assert_eq!(
+        told.servers.iter().map(|one| (one.place, one.why)).collect::<Vec<_>>(),
+        [(1, Why::Fallback), (0, Why::Fake)]
+    );
+    written.servers.pop();
+    let dns = Dns::new(Some(&written), &Lists::default(), None).unwrap();
+    let told = explain(&dns, "localhost.test").await;
+    assert_eq!(
+        told.servers.iter().map(|one| (one.place, one.why)).collect::<Vec<_>>(),
+        [(1, Why::Last), (0, Why::Fake)]
+    );
 }
