@@ -29,4 +29,5 @@ pub mod simulate;
 pub mod telemetry;
 pub mod tls;
 pub mod transport;
+pub mod update;
 pub mod wire;

@@ -14,6 +14,7 @@ mod exit;
 mod fetch;
 mod geodata;
 mod geodata_args;
+mod prepare;
 mod replay;
 mod route;
 mod route_args;

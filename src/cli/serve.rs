@@ -93,6 +93,7 @@ pub struct Reloading {
 /// Runs the configuration until TERM or INT. Another one ends at once what still drains.
 pub fn until_told(early: Early, config: Config, wording: Wording, reloading: Reloading) -> Result<(), StartError> {
     let settings = config.services.control.clone();
+    let geodata = config.services.geodata.clone();
     let engine = Engine::prepare(Plan { config, lists: reloading.found.lists.clone() })?;
     raise_file_limit();
     let Early { runtime, asked } = early;
@@ -120,7 +121,8 @@ pub fn until_told(early: Early, config: Config, wording: Wording, reloading: Rel
         let control = control.map(|server| tokio::spawn(server.run(live, gallery, stop.clone())));
         let Reloading { telemetry, gather, strict, watched, print, assets, found } = reloading;
         let found = Arc::new(found);
-        let reloader = Reloader { engine: bound.engine(), telemetry, gather, strict, print, applied, assets, found };
+        let (engine, handle) = (bound.engine(), bound.handle());
+        let reloader = Reloader { engine, telemetry, gather, strict, print, applied, assets, found, handle, geodata };
         tokio::spawn(reloader.run(asked, watched, stop.clone()));
         let running = async {
             bound.run(stop).await;

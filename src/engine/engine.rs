@@ -93,6 +93,12 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// A hold on it. Flows of the program itself can go by it before anything listens.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::clone(&self.shared))
+    }
+
     /// Opens every listener of every inbound. Must be called inside a tokio runtime.
     ///
     /// # Errors

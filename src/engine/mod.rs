@@ -18,6 +18,7 @@ mod dispatch;
 mod doors;
 #[allow(clippy::module_inception)]
 mod engine;
+mod errand;
 mod error;
 mod exits;
 mod facts;
@@ -42,9 +43,10 @@ mod web;
 
 pub use diff::Applied;
 pub use engine::{Bound, Engine, Ready};
+pub use errand::{Errand, NoWay};
 pub use error::{ApplyError, BindError, BuildError};
 pub use handle::Handle;
 pub use outlook::{Chosen, Outlook, Serving};
 pub use plan::Plan;
 
-pub use crate::probe::NotDone;
+pub use crate::probe::{Failure, NotDone, Taker};

@@ -91,8 +91,7 @@ impl Snapshot {
             }
             Dest::Balancer(id) => {
                 let tag = earlier.group(*id)?.balancer.tag();
-                let at = self.groups.iter().position(|group| group.balancer.tag() == tag)?;
-                u32::try_from(at).ok().map(|at| Dest::Balancer(BalancerId(at)))
+                self.group_tagged(tag).map(Dest::Balancer)
             }
             Dest::Closed(tag) => Some(Dest::Closed(tag.clone())),
         }
@@ -110,6 +109,12 @@ impl Snapshot {
     pub(super) fn tagged(&self, tag: &Tag) -> Option<OutboundId> {
         let at = self.exits.iter().position(|exit| exit.tag == *tag)?;
         u32::try_from(at).ok().map(OutboundId)
+    }
+
+    /// The balancer with a tag.
+    pub(super) fn group_tagged(&self, tag: &Tag) -> Option<BalancerId> {
+        let at = self.groups.iter().position(|group| group.balancer.tag() == tag)?;
+        u32::try_from(at).ok().map(BalancerId)
     }
 }
 

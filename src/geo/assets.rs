@@ -20,6 +20,8 @@ use crate::shape::nearest;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Assets {
     dirs: Vec<PathBuf>,
+    /// Files that are to be looked for elsewhere.
+    instead: BTreeMap<String, PathBuf>,
 }
 
 /// What loading gave.
@@ -116,7 +118,7 @@ impl Assets {
     /// These directories, in order.
     #[must_use]
     pub fn new(dirs: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self { dirs: dirs.into_iter().collect() }
+        Self { dirs: dirs.into_iter().collect(), instead: BTreeMap::new() }
     }
 
     /// Where Xray and V2Ray look: the directory that the environment names, or else that of the program, then those of
@@ -128,6 +130,12 @@ impl Assets {
         let first = named.map(PathBuf::from).or_else(|| program?.parent().map(Path::to_path_buf));
         let shared = SHARED.iter().filter(|_| cfg!(unix)).map(PathBuf::from);
         Self::new(first.into_iter().chain(shared))
+    }
+
+    /// The same with some files in place of those that lie there, as they would be after an update.
+    #[must_use]
+    pub fn with(&self, files: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
+        Self { dirs: self.dirs.clone(), instead: files.into_iter().collect() }
     }
 
     /// The directories.
@@ -145,7 +153,8 @@ impl Assets {
         if !Path::new(file).components().all(inside) || file.is_empty() {
             return Err(ListError::Outside { file: file.to_owned() });
         }
-        let found = self.dirs.iter().map(|dir| dir.join(file)).find(|path| path.is_file());
+        let instead = self.instead.get(file).cloned();
+        let found = instead.or_else(|| self.dirs.iter().map(|dir| dir.join(file)).find(|path| path.is_file()));
         found.ok_or_else(|| ListError::NoFile { file: file.to_owned(), dirs: self.dirs.clone() })
     }
 

@@ -39,6 +39,16 @@ impl Lists {
     }
 
     /// Takes a list over from another collection, if that has it.
+    /// Lists that cannot be had hold nothing.
+    pub fn fill(&mut self, wanted: &Wanted) {
+        for list in &wanted.names {
+            self.names.entry(list.clone()).or_default();
+        }
+        for list in &wanted.nets {
+            self.nets.entry(list.clone()).or_default();
+        }
+    }
+
     pub(super) fn take_over(&mut self, from: &Self, list: &ListRef, holds: Holds) -> bool {
         match holds {
             Holds::Names => from.names(list).map(|set| self.put_names(list.clone(), Arc::clone(set))),

@@ -173,7 +173,6 @@ fn sections(draft: &Draft) -> Vec<&'static str> {
         (s.api.is_some(), "api"),
         (s.stats, "stats"),
         (s.metrics.is_some(), "metrics"),
-        (s.geodata.is_some(), "geodata"),
         (s.reverse.is_some(), "reverse"),
     ]
     .into_iter()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::control::Control;
+use super::geodata::Geodata;
 use super::reload::Reload;
 use crate::addr::Tag;
 use crate::record;
@@ -39,28 +40,6 @@ record! {
         min: String => "min";
         /// Highest.
         max: String => "max";
-    }
-}
-
-record! {
-    /// Download of geodata files.
-    pub struct Geodata {
-        /// When, as five cron fields.
-        cron: String => "cron";
-        /// Through which outbound; empty = by the rules.
-        outbound: Tag => "outbound";
-        /// What.
-        assets: Vec<GeodataAsset> => "assets";
-    }
-}
-
-record! {
-    /// One file of geodata.
-    pub struct GeodataAsset {
-        /// Where it is, `https://`.
-        url: String => "url";
-        /// Its name in the asset directory.
-        file: String => "file";
     }
 }
 

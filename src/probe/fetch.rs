@@ -100,7 +100,7 @@ async fn read(response: &mut Response, tap: &Tap, limit: u64) -> Result<u64, Fai
 }
 
 /// Where a response sends us next, if it does.
-fn next_hop(response: &Response) -> Result<Option<Url>, Failure> {
+pub(super) fn next_hop(response: &Response) -> Result<Option<Url>, Failure> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }

@@ -10,6 +10,7 @@ mod client;
 mod clock;
 mod dial;
 mod dns;
+mod download;
 mod driver;
 mod fetch;
 mod hold;
@@ -29,6 +30,7 @@ mod url;
 mod what;
 
 pub use choose::{Unfit, Watched, Why, choose};
+pub use download::{Taker, download};
 pub use known::Known;
 pub use measure::{By, Failure, Measure};
 pub use prober::{NotDone, Prober};

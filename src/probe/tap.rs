@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 use super::dial::{connect, marked, refused};
 use super::measure::By;
-use crate::addr::{Hop, Network, Tag, Target};
-use crate::flow::{BoxStream, DialError, Services, Stage, Via};
+use crate::addr::{Network, Target};
+use crate::flow::{BoxStream, DialError, Flow, Services, Stage, Via};
 
 /// An open tap. Dropping it ends the connections made through it.
 #[derive(Debug)]
@@ -50,9 +50,22 @@ impl Tap {
     /// # Errors
     /// Where the system has no socket left, or refuses the name.
     pub fn open(services: Arc<dyn Services>, by: Option<By<'_>>, target: Target) -> io::Result<Self> {
+        let by = by.map(|by| (Via::from(by.hop), marked(by.tag, Network::Tcp, target.clone())));
+        Self::serve(services, by, target)
+    }
+
+    /// The same by a way of the house, for a flow that is no measurement.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn through(services: Arc<dyn Services>, via: Via, flow: Flow) -> io::Result<Self> {
+        let target = flow.target.clone();
+        Self::serve(services, Some((via, flow)), target)
+    }
+
+    fn serve(services: Arc<dyn Services>, by: Option<(Via, Flow)>, target: Target) -> io::Result<Self> {
         let (listener, name, home) = listen()?;
         let dial = Arc::default();
-        let by = by.map(|by| (by.tag.clone(), by.hop));
         let end = End { services, by, target, dial: Arc::clone(&dial) };
         let serving = tokio::spawn(end.serve(listener)).abort_handle();
         Ok(Self { name, _home: home, serving, dial })
@@ -79,7 +92,7 @@ impl Drop for Tap {
 
 struct End {
     services: Arc<dyn Services>,
-    by: Option<(Tag, Hop)>,
+    by: Option<(Via, Flow)>,
     target: Target,
     dial: Arc<Mutex<Dial>>,
 }
@@ -124,13 +137,12 @@ impl End {
     }
 
     async fn dial(&self, first: &[u8]) -> Result<BoxStream, DialError> {
-        let Some((tag, hop)) = &self.by else {
+        let Some((via, flow)) = &self.by else {
             let mut stream = connect(&*self.services, &self.target).await?;
             stream.write_all(first).await.map_err(|error| DialError::target(Stage::Dial, error))?;
             return Ok(Box::new(stream));
         };
-        let flow = marked(tag, Network::Tcp, self.target.clone());
-        self.services.dial(Via::from(*hop), &flow, first).await
+        self.services.dial(*via, flow, first).await
     }
 
     fn tell(&self, outcome: Dial) {

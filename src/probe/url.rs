@@ -14,6 +14,9 @@ pub enum BadUrl {
     /// Another scheme than http or https.
     #[error("a test URL begins with http:// or https://, not `{0}:`")]
     Scheme(String),
+    /// A file from here could be anybody's.
+    #[error("{0} is not asked without https")]
+    Insecure(String),
     /// Its host is neither a name nor an address.
     #[error("the test URL names no host that can be dialed")]
     Host,

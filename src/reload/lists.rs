@@ -32,6 +32,18 @@ pub fn load_lists(loaded: &mut Loaded, assets: &Assets, before: Option<&Found>) 
     found
 }
 
+/// The lists that a configuration names, as far as they are there; others hold nothing. For whoever is about to fetch them.
+/// The second is the files that are not there.
+#[must_use]
+pub fn lists_there_are(loaded: &Loaded, assets: &Assets) -> (Found, BTreeSet<String>) {
+    let Some(draft) = &loaded.draft else { return (Found::default(), BTreeSet::new()) };
+    let wanted = Wanted::of(&mentions(draft));
+    let mut found = assets.load(&wanted, None);
+    found.lists.fill(&wanted);
+    let absent = found.faults.drain(..).map(|(list, _, _)| list.file).collect();
+    (found, absent)
+}
+
 fn told(loaded: &Loaded, mention: &Mention<'_>, error: &ListError) -> Problem {
     let text = text(mention.list, mention.holds);
     let mut problem = Problem::at(&mention.at, Severity::Error, Kind::Reference, format!("{text}: {error}"));

@@ -7,7 +7,8 @@ mod driver;
 mod files;
 mod lists;
 mod read;
+mod updates;
 
 pub use driver::{Gather, Reloader, print};
 pub use files::Watched;
-pub use lists::load_lists;
+pub use lists::{lists_there_are, load_lists};

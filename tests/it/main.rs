@@ -37,5 +37,6 @@ mod strategies;
 mod support;
 mod survival;
 mod tunnels;
+mod updating;
 mod ways;
 mod web;

@@ -5,6 +5,7 @@ mod files;
 mod list;
 mod show;
 mod test;
+mod update;
 mod verb;
 
 pub use verb::geodata;

@@ -1,6 +1,6 @@
 //! From the words to the verb.
 
-use super::{build, list, show, test};
+use super::{build, list, show, test, update};
 use crate::cli::exit::Exit;
 use crate::cli::geodata_args::Geodata;
 use crate::cli::say;
@@ -12,6 +12,7 @@ pub fn geodata(what: &Geodata) -> Exit {
         Geodata::Show(args) => show::show(args),
         Geodata::Test(args) => test::test(args),
         Geodata::Build(args) => build::build(args),
+        Geodata::Update(args) => update::update(args),
     };
     done.unwrap_or_else(|why| {
         say::err(why);

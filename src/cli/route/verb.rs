@@ -1,22 +1,19 @@
 //! The verb: reads the config, asks the running engine who serves, and shows what would become of each flow.
 
 use std::collections::HashMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::flows::{BatchError, flow, targets};
 use super::picture;
 use crate::addr::Tag;
-use crate::cli::assets::assets;
 use crate::cli::control::block_on;
 use crate::cli::exit::Exit;
+use crate::cli::prepare::{Prepared, prepared};
 use crate::cli::route_args::Route;
-use crate::cli::{say, sources};
+use crate::cli::say;
 use crate::control::{Ask, Client, Reports, Say, Surroundings, running};
-use crate::engine::{Engine, Plan, Ready, Serving};
-use crate::frontend::{Colour, Options, Source, load, render};
-use crate::reload;
-use crate::shape::{Kind, Severity};
+use crate::engine::Serving;
 
 /// `route`.
 pub fn route(args: &Route) -> Exit {
@@ -27,14 +24,15 @@ pub fn route(args: &Route) -> Exit {
             return if matches!(error, BatchError::Line { .. }) { Exit::Usage } else { Exit::Failed };
         }
     };
-    let (ready, first) = match prepared(args) {
+    let Prepared { ready, config, .. } = match prepared(&args.files) {
         Ok(prepared) => prepared,
         Err(why) => {
             say::err(why);
             return Exit::Config;
         }
     };
-    let inbound = args.inbound.as_deref().map_or(first, Tag::from);
+    let first = || config.inbounds.first().map(|inbound| inbound.tag.clone()).unwrap_or_default();
+    let inbound = args.inbound.as_deref().map_or_else(first, Tag::from);
     block_on(async {
         let serving = serving(args).await?;
         let mut out = io::BufWriter::new(io::stdout().lock());
@@ -60,28 +58,6 @@ pub fn route(args: &Route) -> Exit {
         let _ = out.flush();
         Ok(exit)
     })
-}
-
-/// What the config would run, and the tag of its first inbound; or all that is wrong with it.
-fn prepared(args: &Route) -> Result<(Ready, Tag), String> {
-    let texts = args.files.iter().map(|file| sources::read(Path::new(file))).collect::<Result<Vec<_>, _>>();
-    let texts = texts.map_err(|error| error.to_string())?;
-    let named = texts.into_iter().map(|text| Source { name: text.name, bytes: text.bytes, format: None });
-    let mut loaded = load(named.collect(), &Options { strict: false, env: &|name| std::env::var(name).ok() });
-    let config = loaded.link();
-    let found = reload::load_lists(&mut loaded, &assets(), None);
-    // What does not run has no way that could be told.
-    for problem in loaded.problems.iter_mut().filter(|problem| problem.kind == Kind::NotBuilt) {
-        problem.severity = Severity::Error;
-    }
-    let Some(config) = config.filter(|_| !loaded.failed()) else {
-        let plain = !io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some();
-        loaded.problems.retain(|problem| problem.severity == Severity::Error);
-        return Err(render(&loaded.sources, &loaded.problems, if plain { Colour::Plain } else { Colour::Ansi }));
-    };
-    let first = config.inbounds.first().map(|inbound| inbound.tag.clone()).unwrap_or_default();
-    let ready = Engine::prepare(Plan { config, lists: found.lists }).map_err(|error| error.to_string())?;
-    Ok((ready, first))
 }
 
 /// Who serves in the running engine, by balancer; nobody is asked where none runs, or several do.

@@ -8,13 +8,14 @@ use crate::model::balancer::Balancer;
 use crate::model::control::Control;
 use crate::model::dns::{Dns, FakePools};
 use crate::model::draft::Draft;
+use crate::model::geodata::Geodata;
 use crate::model::httpservice::HttpService;
 use crate::model::inbound::Inbound;
 use crate::model::log::Log;
 use crate::model::outbound::Outbound;
 use crate::model::policy::Policy;
 use crate::model::reload::Reload;
-use crate::model::services::{Api, BurstObservatory, Geodata, Metrics, Observatory, ReverseTunnels, Services, Version};
+use crate::model::services::{Api, BurstObservatory, Metrics, Observatory, ReverseTunnels, Services, Version};
 use crate::record;
 use crate::shape::{Defs, Dialect, Field, Node, Plain, PlainMap, Reader, Record};
 

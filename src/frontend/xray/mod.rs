@@ -5,7 +5,6 @@ pub mod balancer;
 mod dns;
 mod env;
 mod fakedns;
-mod geodata;
 pub mod inbound;
 mod legacy;
 mod log;

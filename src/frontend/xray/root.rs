@@ -1,7 +1,7 @@
 //! The outermost object: which section is read by whom.
 
 use super::routing::RawRouting;
-use super::{api, dns, env, fakedns, geodata, inbound, legacy, log, metrics, misplaced, observatory, outbound, policy};
+use super::{api, dns, env, fakedns, inbound, legacy, log, metrics, misplaced, observatory, outbound, policy};
 use super::{reverse, stats, version};
 use crate::frontend::merge::{Envelope, Item, at};
 use crate::model::balancer::Balancer;
@@ -50,7 +50,7 @@ fn read_sections(cx: &mut Reader<'_>, table: &mut Table<'_>, draft: &mut Draft) 
     services.control = section(cx, table, &["control"], Field::read).unwrap_or_default();
     services.reload = section(cx, table, &["reload"], Field::read).unwrap_or_default();
     services.version = section(cx, table, &["version"], version::read);
-    services.geodata = section(cx, table, &["geodata"], geodata::read);
+    services.geodata = section(cx, table, &["geodata"], Field::read);
     services.reverse = section(cx, table, &["reverse"], reverse::read);
     services.env = section(cx, table, &["env"], env::read).unwrap_or_default();
     observatory::read(cx, table, services);

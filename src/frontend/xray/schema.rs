@@ -12,11 +12,12 @@ use super::{inbound, outbound};
 use crate::model::balancer::Optimal;
 use crate::model::control::Control;
 use crate::model::dns::{Dns, FakePools};
+use crate::model::geodata::Geodata;
 use crate::model::httpservice::HttpService;
 use crate::model::log::Log;
 use crate::model::policy::Policy;
 use crate::model::reload::Reload;
-use crate::model::services::{Api, BurstObservatory, Geodata, Metrics, Observatory, ReverseTunnels, Version};
+use crate::model::services::{Api, BurstObservatory, Metrics, Observatory, ReverseTunnels, Version};
 use crate::shape::{Defs, Dialect, Field, Record};
 
 const XRAY: Dialect = Dialect::Json;

@@ -31,11 +31,16 @@ impl Engine {
 
     /// `etemenanki run -c NAME` on a machine whose system trusts one more authority, or none but that.
     pub fn trusting(authority: &Path, name: &str, config: &str, ports: &[u16]) -> Self {
+        Self::trusting_with(authority, name, &[(name, config)], ports)
+    }
+
+    /// The same with these files in its working folder.
+    pub fn trusting_with(authority: &Path, name: &str, files: &[(&str, &str)], ports: &[u16]) -> Self {
         // The shell becomes the program, so the process is still the one that was started.
         let mut command = Command::new("/bin/sh");
         let script = format!("SSL_CERT_FILE='{}' exec \"$0\" run -c \"$1\"", authority.display());
         command.args(["-c", &script, env!("CARGO_BIN_EXE_etemenanki"), name]);
-        Self::of(command, None, &[(name, config)], b"", ports)
+        Self::of(command, None, files, b"", ports)
     }
 
     /// Waits until it takes datagrams at this port, for one that takes nothing else there.
