@@ -78,6 +78,7 @@ const PURE: &[&str] = &[
     "route/",
     "balance/",
     "dns/cache.rs",
+    "dns/fake.rs",
     "dns/filter.rs",
     "dns/hosts.rs",
     "dns/message.rs",

@@ -1,10 +1,12 @@
 //! Names to addresses, as the `dns` section says.
 //!
-//! `message`, `hosts`, `plan`, `cache` and `filter` are pure: bytes and time are arguments there.
+//! `message`, `hosts`, `plan`, `cache`, `filter` and `fake` are pure: bytes and time are arguments there.
 
 mod ask;
 mod cache;
 mod error;
+mod fake;
+mod fakes;
 mod family;
 mod filter;
 mod hosts;
@@ -17,6 +19,8 @@ mod trace;
 
 pub use cache::{Answer, Cache, Kept, Rules};
 pub use error::DnsError;
+pub use fake::{Faked, Pool};
+pub use fakes::{Fakes, Givers};
 pub use family::{Families, Family};
 pub use hosts::{Hosts, Told};
 pub use look::{Asked, By, Looked};

@@ -220,10 +220,8 @@ impl Association {
         let mut flow = self.flow_to(&target);
         let waiting = self.room.keep(&self.buf).into_iter().collect();
         self.ways.insert(target.clone(), Way::Asked);
-        let ear = self.sniffing.as_ref().and_then(|sniffing| {
-            let mut ear = Sniffing::ear();
-            (!sniffing.hear(&mut ear, &mut flow, &self.buf)).then_some(ear)
-        });
+        let sniffing = self.sniffing.as_ref();
+        let ear = sniffing.and_then(|sniffing| sniffing.begin(&self.house.snapshot.fakes, &mut flow, &self.buf));
         self.deciding.push(match ear {
             Some(ear) => {
                 let step = Step::Listening(Box::new(ear), Box::new(flow));

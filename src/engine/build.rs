@@ -12,7 +12,7 @@ use super::snapshot::{Exit, Group, Levels, Rule, Snapshot};
 use super::sniffing::Sniffing;
 use crate::addr::{Hop, Network, OutboundId};
 use crate::balance::Balancer;
-use crate::dns::Dns;
+use crate::dns::{Dns, Fakes};
 use crate::geo::Lists;
 use crate::inbound::Inbound;
 use crate::model::config::{Config, LinkedBalancer};
@@ -103,6 +103,7 @@ pub(super) fn build(config: &Config, lists: &Lists, before: Option<Before<'_>>) 
         groups,
         dns: Dns::new(config.dns.as_ref(), lists, before.map(|before| &before.snapshot.dns))
             .map_err(BuildError::Dns)?,
+        fakes: Fakes::new(&config.fake_dns, config.dns.as_ref(), before.map(|before| &before.snapshot.fakes)),
         levels: Levels::new(&config.policy),
         crypto,
     };

@@ -55,6 +55,12 @@ pub(super) async fn head(house: &House, flow: &Flow) -> Result<Heading, Nowhere>
     if let Some(id) = snapshot.responder(flow) {
         return Ok(Heading { to: Dest::Outbound(id), because: Because::Pinned });
     }
+    if tracing::enabled!(tracing::Level::DEBUG)
+        && let Some(ip) = flow.destination().host.ip().filter(|ip| snapshot.fakes.holds(*ip))
+    {
+        let why = "the sniffing of its inbound put no name in its place (is `fakedns` listed?)";
+        tracing::debug!(flow = flow.id, "{ip} is a fake address, and {why}: nobody will answer there");
+    }
     let because = match decide(snapshot, flow, None) {
         Decision::NeedIps => Box::pin(resolved(house, flow)).await,
         other => other,

@@ -105,7 +105,7 @@ async fn opened(
 
 async fn open(house: House, sniffing: Option<Arc<Sniffing>>, mut flow: Flow, mut client: BoxStream) -> Option<Tunnel> {
     let first = match &sniffing {
-        Some(sniffing) => match Box::pin(sniffing.read(&mut flow, &mut client)).await {
+        Some(sniffing) => match Box::pin(sniffing.read(&house.snapshot.fakes, &mut flow, &mut client)).await {
             Ok(first) => first,
             Err(error) => {
                 tracing::debug!(%error, "the client left");

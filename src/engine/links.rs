@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::choose::Because;
 use super::house::House;
 use super::life::{Expiry, Lease};
+use super::meant::Meant;
 use super::presence::Presence;
 use crate::addr::Target;
 use crate::flow::{BoxFuture, BoxPackets, DialError, Flow, Meter};
@@ -38,8 +39,8 @@ pub(super) struct Link {
     waiting: VecDeque<(Waiting, Target)>,
     /// Where the association's datagrams wait.
     room: WaitingRoom,
-    /// Where datagrams went that were meant to go elsewhere, and where that was, the newest first.
-    meant: VecDeque<(Target, Target)>,
+    /// Where datagrams went that were meant to go elsewhere.
+    meant: Meant,
     /// What went through.
     meter: Arc<Meter>,
     /// In the balancers that chose the way.
@@ -56,9 +57,6 @@ enum State {
 
 /// Datagrams that wait for a link; more are dropped, as a full queue on the way would.
 const WAITING: usize = 32;
-
-/// Targets of a link whose answers are told apart.
-const MEANT: usize = 64;
 
 impl Link {
     /// Begins to open a way for the flow, which has this lease so far. Its first target is that of `flow`.
@@ -85,7 +83,7 @@ impl Link {
             state,
             waiting: VecDeque::new(),
             room: room.clone(),
-            meant: VecDeque::new(),
+            meant: Meant::default(),
             meter,
             presence: None,
         }
@@ -93,23 +91,7 @@ impl Link {
 
     /// What is sent to `went` was meant for `meant`; answers come as from there, since that is all the client knows.
     pub(super) fn redirect(&mut self, went: &Target, meant: &Target) {
-        if self.meant.front().is_some_and(|(_, newest)| newest == meant) {
-            return;
-        }
-        self.meant.retain(|(_, other)| other != meant);
-        self.meant.truncate(MEANT - 1);
-        self.meant.push_front((went.clone(), meant.clone()));
-    }
-
-    /// As whose answer this one counts. The name was resolved on the way, so what comes from an address that nobody was
-    /// sent to is an answer to what was sent last.
-    fn answers(&self, from: Target) -> Target {
-        if self.meant.iter().any(|(_, meant)| *meant == from) {
-            return from;
-        }
-        let exact = self.meant.iter().find(|(went, _)| *went == from);
-        let found = exact.or_else(|| self.meant.iter().find(|(went, _)| went.port == from.port));
-        found.map_or(from, |(_, meant)| meant.clone())
+        self.meant.note(went, meant);
     }
 
     /// Takes a datagram on its way out. It is copied only if it must wait.
@@ -163,7 +145,10 @@ impl Link {
         if let Some(presence) = &mut self.presence {
             presence.look(&self.meter);
         }
-        Poll::Ready(Ok(if self.meant.is_empty() { from } else { self.answers(from) }))
+        Poll::Ready(Ok(match self.meant.is_empty() {
+            true => from,
+            false => self.meant.whose(from, |name| packets.address_of(name)),
+        }))
     }
 }
 

@@ -27,6 +27,7 @@ mod house;
 mod level;
 mod life;
 mod links;
+mod meant;
 mod outlook;
 mod pairs;
 mod plan;

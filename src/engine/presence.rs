@@ -1,6 +1,7 @@
 //! A running flow in the members it leaves by: it is counted there, and tells what it shows of them.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::addr::{Network, Target};
+use crate::addr::{DomainName, Network, Target};
 use crate::balance::{Evidence, InUse};
 use crate::flow::{BoxPackets, BoxStream, Half, Meter, Packets, Stream};
 
@@ -134,6 +135,10 @@ impl Packets for Attended<BoxPackets> {
 
     fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
         self.inner.poll_send(cx, payload, peer)
+    }
+
+    fn address_of(&self, name: &DomainName) -> Option<IpAddr> {
+        self.inner.address_of(name)
     }
 }
 

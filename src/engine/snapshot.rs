@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::life::Life;
 use crate::addr::{OutboundId, Tag};
 use crate::balance::Balancer;
-use crate::dns::Dns;
+use crate::dns::{Dns, Fakes};
 use crate::flow::Flow;
 use crate::model::config::{BalancerId, Dest};
 use crate::model::fields::DomainStrategy;
@@ -36,6 +36,8 @@ pub(super) struct Snapshot {
     pub(super) groups: Box<[Group]>,
     /// Names to addresses.
     pub(super) dns: Dns,
+    /// Fake addresses to names.
+    pub(super) fakes: Fakes,
     /// Idle limits by user level.
     pub(super) levels: Levels,
     /// What its TLS parts share.

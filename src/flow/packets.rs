@@ -2,11 +2,12 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
 
-use crate::addr::Target;
+use crate::addr::{DomainName, Target};
 
 /// Datagrams of one association. Any peer may be written to and any may answer (full cone); whoever wants less filters.
 pub trait Packets: Send {
@@ -22,6 +23,11 @@ pub trait Packets: Send {
     /// # Errors
     /// An error ends the association; a single datagram that cannot be sent is dropped without one.
     fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>>;
+
+    /// The address that datagrams to a name go to, where that is decided here: who answers from there is who was meant.
+    fn address_of(&self, _name: &DomainName) -> Option<IpAddr> {
+        None
+    }
 }
 
 /// An association of any kind.
@@ -34,6 +40,10 @@ impl<P: Packets + ?Sized> Packets for Box<P> {
 
     fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
         (**self).poll_send(cx, payload, peer)
+    }
+
+    fn address_of(&self, name: &DomainName) -> Option<IpAddr> {
+        (**self).address_of(name)
     }
 }
 

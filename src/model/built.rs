@@ -10,7 +10,6 @@ use super::inbound::{Inbound, InboundKind};
 use super::outbound::{Outbound, OutboundKind};
 use super::routing::Rule;
 use super::services::Services;
-use super::sniffing::{Sniffer, Sniffing};
 use super::sockopt::Tproxy;
 use stream::{Part, refuse, skip};
 
@@ -95,23 +94,10 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
         InboundKind::Vless(vless) => parts.extend(vless::server(vless)),
         other => parts.push(refuse(format!("the protocol {}", other.word(Dialect::Json)))),
     }
-    parts.extend(sniffing_parts(&inbound.sniffing));
     parts.extend(stream::parts(&inbound.stream));
     parts.extend(stream::socket_parts(&inbound.stream.sockopt));
     if inbound.stream.download.is_some() {
         parts.push(skip("downloadSettings (a client's)"));
-    }
-    parts
-}
-
-/// What sniffing cannot do. What it does not find costs a name; an exclusion that is not kept would dial another target.
-fn sniffing_parts(sniffing: &Sniffing) -> Vec<Part> {
-    let mut parts = vec![];
-    if !sniffing.enabled {
-        return parts;
-    }
-    if sniffing.dest_override.contains(&Sniffer::FakeDns) {
-        parts.push(skip("sniffing of fakedns"));
     }
     parts
 }
@@ -169,7 +155,6 @@ fn sections(draft: &Draft) -> Vec<&'static str> {
         (buffers, "bufferSize of policy levels (the relay borrows buffers only while bytes wait)"),
         (draft.log.dns_log, "dnsLog"),
         (dns.is_some_and(|dns| dns.use_system_hosts && !dns.servers.is_empty()), "useSystemHosts"),
-        (!draft.fake_dns.0.is_empty(), "fakedns"),
         (s.api.is_some(), "api"),
         (s.stats, "stats"),
         (s.metrics.is_some(), "metrics"),

@@ -4,7 +4,8 @@ pub use crate::addr::BalancerId;
 use crate::addr::{Hop, OutboundId, Tag};
 
 use super::balancer::{Strategy, TcpProbe};
-use super::dns::{Dns, FakePools};
+use super::dns::Dns;
+use super::fake::FakePools;
 use super::httplink::LinkedService;
 use super::inbound::Inbound;
 use super::log::Log;

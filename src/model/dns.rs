@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ipnet::IpNet;
 use serde_json::{Value as Json, json};
 
 use crate::addr::{Host, Tag, Target};
 use crate::shape::{Defs, Dialect, Field, Kind, Millis, Node, Plain, Reader, Seconds, Spot, Value};
 use crate::{record, words};
 
+use super::fake::ServerFakes;
 use super::matcher::{Bare, DomainRule, DomainRules, IpRules};
 
 words! {
@@ -99,8 +99,8 @@ record! {
         serve_stale: Option<bool> => "serveStale";
         /// How long past their time; the section's if absent.
         serve_expired_ttl: Option<Seconds> => "serveExpiredTTL";
-        /// Private pools of fake addresses (V2Ray).
-        fake_dns: FakePools => "fakedns";
+        /// Whether clients are given fake addresses in place of its answers, and of which pools if not those of all (V2Ray).
+        fake_dns: ServerFakes => "fakedns";
     }
 }
 
@@ -325,36 +325,5 @@ impl Field for HostAnswer {
 
     fn shape(_: Dialect, _: &mut Defs) -> Json {
         json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
-    }
-}
-
-/// Pools of fake addresses; one may stand without brackets.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct FakePools(pub Vec<FakePool>);
-
-record! {
-    /// Addresses that stand for names until a flow comes back with them.
-    pub struct FakePool {
-        /// The network they are taken from.
-        ip_pool: Option<IpNet> => "ipPool";
-        /// How many names are remembered.
-        pool_size: u32 => "poolSize";
-    }
-}
-
-impl Field for FakePools {
-    fn read(cx: &mut Reader<'_>, node: &Node) -> Option<Self> {
-        match &node.value {
-            Value::Map(_) => FakePool::read(cx, node).map(|pool| Self(vec![pool])),
-            _ => Vec::read(cx, node).map(Self),
-        }
-    }
-
-    fn write(&self, dialect: Dialect) -> Plain {
-        self.0.write(dialect)
-    }
-
-    fn shape(dialect: Dialect, defs: &mut Defs) -> Json {
-        json!({ "anyOf": [FakePool::shape(dialect, defs), Vec::<FakePool>::shape(dialect, defs)] })
     }
 }

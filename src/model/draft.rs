@@ -1,7 +1,8 @@
 //! What a frontend produces: everything typed, names still unlinked, each with its place.
 
 use super::balancer::Balancer;
-use super::dns::{Dns, FakePools};
+use super::dns::Dns;
+use super::fake::FakePools;
 use super::httpservice::HttpService;
 use super::inbound::Inbound;
 use super::log::Log;

@@ -9,6 +9,7 @@ pub mod config;
 pub mod control;
 pub mod dns;
 pub mod draft;
+pub mod fake;
 pub mod fields;
 pub mod fit;
 pub mod geodata;

@@ -115,6 +115,13 @@ impl<P: Packets> Packets for Named<P> {
         // A lookup that has its answer at once sends at once; all others are polled with the reading half.
         Poll::Ready(self.poll_answers(cx))
     }
+
+    fn address_of(&self, name: &DomainName) -> Option<IpAddr> {
+        match self.names.get(name)? {
+            State::Known(ip) => Some(*ip),
+            State::Unknown | State::Asked { .. } => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use serde_json::{Value as Json, json};
 
 use crate::model::balancer::Balancer;
 use crate::model::control::Control;
-use crate::model::dns::{Dns, FakePools};
+use crate::model::dns::Dns;
 use crate::model::draft::Draft;
+use crate::model::fake::FakePools;
 use crate::model::geodata::Geodata;
 use crate::model::httpservice::HttpService;
 use crate::model::inbound::Inbound;

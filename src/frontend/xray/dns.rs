@@ -1,9 +1,10 @@
 //! `dns`, with V2Ray's spellings.
 
-use crate::model::dns::{Dns, DnsServer, FakePools};
-use crate::shape::{Class, Key, Kind, Node, Reader, Record, Severity, Table, Value};
+use crate::model::dns::{Dns, DnsServer};
+use crate::model::fake::{FakePools, ServerFakes};
+use crate::shape::{Class, Field, Key, Kind, Node, Reader, Record, Severity, Table, Value};
 
-use super::{fakedns, legacy};
+use super::legacy;
 
 /// Reads the section, and V2Ray's pools of fake addresses inside it.
 pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<(Dns, FakePools)> {
@@ -11,7 +12,12 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<(Dns, FakePools)> {
     let mut table = Table::open(cx, &node)?;
     let dns = Dns::read_from(cx, &mut table);
     let pools = table.take(cx, Key::json(&["fakedns"]));
-    let pools = pools.and_then(|entry| cx.key(&entry.key, |cx| fakedns::read(cx, &entry.node))).unwrap_or_default();
+    let pools = pools.and_then(|entry| cx.key(&entry.key, |cx| ServerFakes::read(cx, &entry.node)));
+    let pools = match pools.unwrap_or_default() {
+        ServerFakes::Off => FakePools::default(),
+        ServerFakes::Shared => FakePools::usual(dns.query_strategy),
+        ServerFakes::Own(pools) => pools,
+    };
     table.ignore(cx, &["domainMatcher"], "every matcher here gives the same answers, and one set serves them all");
     table.finish(cx);
     for (span, into) in rewritten {

@@ -4,7 +4,6 @@ mod api;
 pub mod balancer;
 mod dns;
 mod env;
-mod fakedns;
 pub mod inbound;
 mod legacy;
 mod log;

@@ -1,11 +1,12 @@
 //! The outermost object: which section is read by whom.
 
 use super::routing::RawRouting;
-use super::{api, dns, env, fakedns, inbound, legacy, log, metrics, misplaced, observatory, outbound, policy};
+use super::{api, dns, env, inbound, legacy, log, metrics, misplaced, observatory, outbound, policy};
 use super::{reverse, stats, version};
 use crate::frontend::merge::{Envelope, Item, at};
 use crate::model::balancer::Balancer;
 use crate::model::draft::Draft;
+use crate::model::fake::FakePools;
 use crate::model::httpservice::HttpService;
 use crate::model::routing::Routing;
 use crate::shape::{Field, Key, Node, Reader, Seg, Table, Value};
@@ -40,7 +41,7 @@ fn read_sections(cx: &mut Reader<'_>, table: &mut Table<'_>, draft: &mut Draft) 
     draft.policy = section(cx, table, &["policy"], policy::read).unwrap_or_default();
     let (dns, pools) = section(cx, table, &["dns"], dns::read).unzip();
     draft.dns = dns;
-    let own = section(cx, table, &["fakeDns"], fakedns::read);
+    let own = section(cx, table, &["fakeDns"], FakePools::read);
     draft.fake_dns = own.filter(|own| !own.0.is_empty()).or(pools).unwrap_or_default();
     (draft.routing, draft.balancers) = section(cx, table, &["routing"], routed).unwrap_or_default();
     let services = &mut draft.services;

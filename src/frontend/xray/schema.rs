@@ -11,7 +11,9 @@ use super::routing::RawRouting;
 use super::{inbound, outbound};
 use crate::model::balancer::Optimal;
 use crate::model::control::Control;
+use crate::model::dns::Dns;
 use crate::model::dns::{Dns, FakePools};
+use crate::model::fake::{FakePools, ServerFakes};
 use crate::model::geodata::Geodata;
 use crate::model::httpservice::HttpService;
 use crate::model::log::Log;
@@ -86,7 +88,7 @@ fn exit(defs: &mut Defs) -> Json {
 fn dns(defs: &mut Defs) -> Json {
     let section = Dns::schema(XRAY, defs);
     let words = |doc: &str| json!({ "type": "string", "description": doc, "deprecated": true });
-    let pools = noted(FakePools::shape(XRAY, defs), "V2Ray: the same as `fakeDns` at the root.", true);
+    let pools = noted(ServerFakes::shape(XRAY, defs), "V2Ray: the same as `fakeDns` at the root.", true);
     for name in ["Dns", "DnsServerSpec"] {
         let Some(properties) = properties(defs, name) else { continue };
         properties.insert("cacheStrategy".into(), words("V2Ray: `enabled`, or `disabled` for `disableCache`."));
