@@ -1,8 +1,8 @@
 //! A pool of fake addresses: each stands for a name until so many others were asked for that it is the least used.
 //!
-//! Which address a name gets is Xray's rule (`app/dns/fakedns/fake.go`): the one at the present millisecond, counted from the
-//! network's first and around its end, or the next that is free. So what was given before a start is seldom given again soon
-//! after it, for another name.
+//! Which address a name gets is Xray's rule (`app/dns/fakedns/fake.go`): the one at the present millisecond, counted from
+//! the network's first and around its end, or the next that is free. So what was given before a start is seldom given again
+//! soon after it, for another name.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::error::DnsError;
+use super::fakes::Fakes;
 use super::family::Families;
 use super::hosts::{Hosts, Told};
 use super::look::{Asked, By, Looked};
@@ -34,11 +35,15 @@ const HOSTS_TTL: u32 = 10;
 
 impl Dns {
     /// Makes what the section says; without one the operating system is asked. Servers that are equal to those of `before`
-    /// go on with what they know.
+    /// go on with what they know; `fakes` has the pools of those that give fake addresses.
     ///
     /// # Errors
     /// [`CompileError`] for an expression that does not compile, and for a geodata list that is not among `lists`.
-    pub fn new(written: Option<&Written>, lists: &Lists, before: Option<&Self>) -> Result<Self, CompileError> {
+    pub fn new(
+        written: Option<&Written>,
+        (lists, fakes): (&Lists, &Fakes),
+        before: Option<&Self>,
+    ) -> Result<Self, CompileError> {
         let none = Written::default();
         let dns = written.unwrap_or(&none);
         let old = before.map_or(&[][..], |before| &before.servers);
@@ -48,7 +53,7 @@ impl Dns {
                 None | Some(ServerForm::Other(_)) => ServerForm::System,
                 Some(form) => form,
             };
-            Server::new(dns, server, form, lists, old).map(Arc::new)
+            Server::new(dns, server, form, (lists, fakes), old).map(Arc::new)
         };
         let mut servers = dns.servers.iter().map(made).collect::<Result<Vec<_>, _>>()?;
         if servers.iter().all(|server| server.is_fake()) {
@@ -161,11 +166,11 @@ impl Dns {
             Ok(looked) => return looked,
             Err(name) => name,
         };
-        let order = self.order(&name, asked);
+        let (order, asked) = (self.order(&name, asked), Asked { families: wants, ..asked });
         let (place, (ips, ttl)) = if self.parallel {
-            self.at_once(house, &name, wants, &order, trace).await?
+            self.at_once(house, &name, asked, &order, trace).await?
         } else {
-            self.in_turn(house, &name, wants, &order, trace).await?
+            self.in_turn(house, &name, asked, &order, trace).await?
         };
         let by = By::Server(order.get(place).map_or(usize::MAX, |step| step.server));
         Ok(Looked { ips: ips.into(), ttl, by })
@@ -198,14 +203,14 @@ impl Dns {
         &self,
         house: &Arc<dyn Services>,
         name: &DomainName,
-        wants: Families,
+        asked: Asked,
         order: &[Step],
         trace: Option<&Arc<Trace>>,
     ) -> Result<(usize, Found), DnsError> {
         let mut failure = Failure::default();
         for (place, step) in order.iter().enumerate() {
             let Some(server) = self.servers.get(step.server) else { continue };
-            match server.ask(house, name, wants, trace.map(|trace| (&**trace, step.server))).await {
+            match server.ask(house, name, asked, trace.map(|trace| (&**trace, step.server))).await {
                 Ok(found) => return Ok((place, found)),
                 Err(error) => failure.note(error),
             }
@@ -218,23 +223,23 @@ impl Dns {
         &self,
         house: &Arc<dyn Services>,
         name: &DomainName,
-        wants: Families,
+        asked: Asked,
         order: &[Step],
         trace: Option<&Arc<Trace>>,
     ) -> Result<(usize, Found), DnsError> {
-        let mut asked = JoinSet::new();
+        let mut asking = JoinSet::new();
         for (place, step) in order.iter().enumerate() {
             let Some(server) = self.servers.get(step.server).cloned() else { continue };
             let (house, name, trace, at) = (Arc::clone(house), name.clone(), trace.cloned(), step.server);
-            asked.spawn(async move {
+            asking.spawn(async move {
                 let note = trace.as_deref().map(|trace| (trace, at));
-                (place, server.ask(&house, &name, wants, note).await)
+                (place, server.ask(&house, &name, asked, note).await)
             });
         }
         let mut open: Vec<bool> = vec![true; order.len()];
         let mut found: Option<(usize, Found)> = None;
         let mut failure = Failure::default();
-        while let Some(Ok((place, outcome))) = asked.join_next().await {
+        while let Some(Ok((place, outcome))) = asking.join_next().await {
             open[place] = false;
             match outcome {
                 Ok(ips)

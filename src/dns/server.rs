@@ -10,8 +10,10 @@ use tokio::time::{Instant, timeout};
 use super::ask::{Question, by_tcp, by_udp};
 use super::cache::{Answer, Cache, Kept, MOST, Rules};
 use super::error::DnsError;
+use super::fakes::{Fakes, Givers};
 use super::family::{Families, Family};
 use super::filter::Filter;
+use super::look::Asked;
 use super::trace::{Heard, How, Part, Trace};
 use crate::addr::{DomainName, Tag};
 use crate::flow::Services;
@@ -26,6 +28,8 @@ pub(super) struct Server {
     pub(super) name: Arc<str>,
     expected: Filter,
     unexpected: Filter,
+    /// Who gives fake addresses in place of its answers.
+    fakes: Option<Givers>,
     known: Arc<Known>,
 }
 
@@ -66,6 +70,9 @@ pub(super) type Found = (Vec<IpAddr>, u32);
 /// Where to note what a server says, and its place.
 pub(super) type Note<'a> = Option<(&'a Trace, usize)>;
 
+/// For how many seconds a fake address is good (Xray's number): it means its name only for as long as that is remembered.
+const FAKE_TTL: u32 = 1;
+
 /// A server that is absent is passed over for twice as long each time, and no longer than this.
 const LONGEST_ABSENCE: u64 = 60;
 
@@ -75,7 +82,7 @@ impl Server {
         dns: &Written,
         server: &DnsServer,
         form: ServerForm,
-        lists: &Lists,
+        (lists, fakes): (&Lists, &Fakes),
         before: &[Arc<Self>],
     ) -> Result<Self, CompileError> {
         let spec = &server.spec;
@@ -99,6 +106,7 @@ impl Server {
             name: settings.spec.address.as_str().into(),
             expected: Filter::new(&spec.expected_ips, lists)?,
             unexpected: Filter::new(&spec.unexpected_ips, lists)?,
+            fakes: fakes.of(&spec.fake_dns, settings.form == ServerForm::Fake),
             settings,
             known,
         })
@@ -125,12 +133,12 @@ impl Server {
         self: &Arc<Self>,
         house: &Arc<dyn Services>,
         name: &DomainName,
-        wants: Families,
+        asked: Asked,
         note: Note<'_>,
     ) -> Result<Found, DnsError> {
-        let Some((trace, place)) = note else { return self.wanted(self.find(house, name, wants, &mut None).await?) };
+        let Some((trace, place)) = note else { return self.wanted(self.find(house, name, asked, &mut None).await?) };
         let (begun, mut parts) = (Instant::now(), Some(vec![]));
-        let found = self.find(house, name, wants, &mut parts).await;
+        let found = self.find(house, name, asked, &mut parts).await;
         let given = found.as_ref().map(|(ips, _)| ips.clone()).unwrap_or_default();
         let outcome = found.and_then(|found| self.wanted(found));
         let kept = outcome.as_ref().map(|(ips, _)| ips.as_slice()).unwrap_or_default();
@@ -144,12 +152,17 @@ impl Server {
         self: &Arc<Self>,
         house: &Arc<dyn Services>,
         name: &DomainName,
-        wants: Families,
+        asked: Asked,
         parts: &mut Option<Vec<Part>>,
     ) -> Result<Found, DnsError> {
-        let wants = wants.and(self.settings.families);
+        let wants = asked.families.and(self.settings.families);
         if wants.is_empty() {
             return Err(DnsError::NoAddress);
+        }
+        if let Some(fakes) = self.fakes.as_ref().filter(|_| asked.fakes) {
+            let ips = fakes.give(name, wants);
+            tracing::debug!(target: "dns", "{}: {name}: fake {ips:?}", self.name);
+            return if ips.is_empty() { Err(DnsError::NoAddress) } else { Ok((ips, FAKE_TTL)) };
         }
         match self.settings.form {
             ServerForm::System => self.by_system(name, wants).await,

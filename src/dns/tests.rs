@@ -12,11 +12,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::Instant;
 
-use super::{Asked, By, Dns, DnsError, Explained, Families, How, Why};
+use super::{Asked, By, Dns, DnsError, Explained, Faked, Fakes, Families, How, Why};
 use crate::addr::DomainName;
 use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
 use crate::geo::Lists;
 use crate::model::dns::{Dns as Written, DnsServer, HostAnswer, Hosts, QueryStrategy};
+use crate::model::fake::{FakePool, FakePools, ServerFakes};
 use crate::model::matcher::{DomainRule, DomainRules};
 use crate::net::SocketOptions;
 use crate::net::udp::Direct;
@@ -77,7 +78,7 @@ async fn server(said: fn(&[u8]) -> Vec<Vec<u8>>) -> (SocketAddr, Arc<AtomicUsize
 }
 
 fn dns(servers: &[SocketAddr]) -> Dns {
-    Dns::new(Some(&written(servers)), &Lists::default(), None).unwrap()
+    Dns::new(Some(&written(servers)), (&Lists::default(), &Fakes::default()), None).unwrap()
 }
 
 fn written(servers: &[SocketAddr]) -> Written {
@@ -181,13 +182,13 @@ async fn all_at_once_the_first_group_counts() {
     let (dead, _) = server(|_| vec![]).await;
     let (at, _) = server(|q| vec![answer(q, |_| {})]).await;
     let mut written = Written { enable_parallel_query: true, ..written(&[dead, at]) };
-    let fast = Dns::new(Some(&written), &Lists::default(), None).unwrap();
+    let fast = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
     let begun = Instant::now();
     assert_eq!(ask(&fast, "a.test").await, Ok(good()));
     assert!(begun.elapsed() < Duration::from_millis(250), "both are one group, so nobody waits for the silent one");
     written.servers[1].spec.skip_fallback = true;
     written.servers[1].spec.domains = DomainRules::of(vec![DomainRule::Suffix("test".to_owned())]);
-    let slow = Dns::new(Some(&written), &Lists::default(), None).unwrap();
+    let slow = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
     assert_eq!(ask(&slow, "a.test").await, Ok(good()), "the one that the name asks for comes first");
 }
 
@@ -195,13 +196,13 @@ async fn all_at_once_the_first_group_counts() {
 async fn an_equal_server_goes_on_with_what_it_knows() {
     let (at, asked) = server(|q| vec![answer(q, |_| {})]).await;
     let mut written = written(&[at]);
-    let first = Dns::new(Some(&written), &Lists::default(), None).unwrap();
+    let first = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
     assert_eq!(ask(&first, "a.test").await, Ok(good()));
-    let second = Dns::new(Some(&written), &Lists::default(), Some(&first)).unwrap();
+    let second = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), Some(&first)).unwrap();
     assert_eq!(ask(&second, "a.test").await, Ok(good()));
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     written.servers[0].spec.client_ip = Some([198, 51, 100, 1].into());
-    let third = Dns::new(Some(&written), &Lists::default(), Some(&second)).unwrap();
+    let third = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), Some(&second)).unwrap();
     assert_eq!(ask(&third, "a.test").await, Ok(good()));
     assert_eq!(asked.load(Ordering::SeqCst), 2, "another client network may have other answers");
 }
@@ -244,7 +245,8 @@ async fn an_answer_tells_how_long_it_is_good_and_a_failure_its_code() {
         (full("refused.test"), HostAnswer::Code(5)),
         (full("void.test"), HostAnswer::Code(0)),
     ]);
-    let dns = Dns::new(Some(&Written { hosts, ..written(&[at]) }), &Lists::default(), None).unwrap();
+    let dns =
+        Dns::new(Some(&Written { hosts, ..written(&[at]) }), (&Lists::default(), &Fakes::default()), None).unwrap();
     let house: Arc<dyn Services> = Arc::new(Open);
     let look = async |name: &str| {
         let looked = dns.look(&house, &DomainName::new(name).unwrap(), ONLY_V4).await;
@@ -278,7 +280,7 @@ async fn how_an_answer_came_about_is_told() {
         (DomainRule::Full("alias.test".to_owned()), HostAnswer::Alias("www.shop.test".to_owned())),
         (DomainRule::Full("fixed.test".to_owned()), HostAnswer::Ips(vec![[10, 0, 0, 1].into()])),
     ]);
-    let dns = Dns::new(Some(&written), &Lists::default(), None).unwrap();
+    let dns = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
     let told = explain(&dns, "a.test").await;
     let whys = |told: &Explained| told.servers.iter().map(|one| (one.place, one.why, one.absent)).collect::<Vec<_>>();
     assert_eq!(whys(&told), [(0, Why::Fallback, false), (1, Why::Fallback, false), (2, Why::Skipped, false)]);
@@ -311,7 +313,7 @@ async fn servers_of_fake_addresses_are_for_clients() {
     let (at, _) = server(|q| vec![answer(q, |_| {})]).await;
     let mut written = written(&[at]);
     written.servers.insert(0, fake);
-    let dns = Dns::new(Some(&written), &Lists::default(), None).unwrap();
+    let dns = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
     assert_eq!(ask(&dns, "a.test").await, Ok(good()));
     let told = explain(&dns, "a.test").await;
     assert_eq!(
@@ -319,10 +321,61 @@ async fn servers_of_fake_addresses_are_for_clients() {
         [(1, Why::Fallback), (0, Why::Fake)]
     );
     written.servers.pop();
-    let dns = Dns::new(Some(&written), &Lists::default(), None).unwrap();
+    let dns = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
     let told = explain(&dns, "localhost.test").await;
     assert_eq!(
         told.servers.iter().map(|one| (one.place, one.why)).collect::<Vec<_>>(),
         [(1, Why::Last), (0, Why::Fake)]
     );
+}
+
+fn pools(net: &str) -> FakePools {
+    FakePools(vec![FakePool { ip_pool: net.parse().ok(), pool_size: 9 }])
+}
+
+#[tokio::test]
+async fn who_asks_for_fake_addresses_gets_them_in_the_order_of_servers() {
+    let (at, asked) = server(|q| vec![answer(q, |_| {})]).await;
+    let mut written = written(&[at]);
+    let mut fake = DnsServer::default();
+    fake.spec.address = "fakedns".to_owned();
+    fake.spec.domains = DomainRules::of(vec![DomainRule::Full("a.test".to_owned())]);
+    fake.spec.skip_fallback = true;
+    written.servers.push(fake);
+    written.hosts =
+        Hosts(vec![(DomainRule::Full("fixed.test".to_owned()), HostAnswer::Ips(vec![[10, 0, 0, 1].into()]))]);
+    let fakes = Fakes::new(&pools("198.18.0.0/15"), Some(&written), None);
+    let dns = Dns::new(Some(&written), (&Lists::default(), &fakes), None).unwrap();
+    let house: Arc<dyn Services> = Arc::new(Open);
+    let look = async |name: &str, families| {
+        let looked = dns.look(&house, &DomainName::new(name).unwrap(), Asked { families, fakes: true }).await;
+        looked.map(|looked| (looked.ips.to_vec(), looked.ttl, looked.by))
+    };
+    let (ips, ttl, by) = look("A.test.", Families::BOTH).await.unwrap();
+    assert_eq!((ips.len(), ttl, by, asked.load(Ordering::SeqCst)), (1, 1, By::Server(1), 0));
+    assert_eq!(fakes.look(ips[0]), Faked::Name(DomainName::new("a.test").unwrap()));
+    assert_eq!(look("a.test", Families::BOTH).await, Ok((ips, 1, By::Server(1))));
+    assert_eq!(look("b.test", Families::BOTH).await, Ok((good().to_vec(), 60, By::Server(0))));
+    assert_eq!(look("fixed.test", Families::BOTH).await, Ok((vec![[10, 0, 0, 1].into()], 10, By::Hosts)));
+    // The section wants no IPv6, so nobody has any.
+    assert_eq!(look("a.test", Families { v4: false, v6: true }).await, Err(DnsError::NoAddress));
+    assert_eq!(ask(&dns, "a.test").await, Ok(good()), "what is dialed is never a fake");
+}
+
+#[tokio::test]
+async fn a_server_may_stand_for_itself_and_for_pools_of_its_own() {
+    let (at, asked) = server(|q| vec![answer(q, |_| {})]).await;
+    let mut written = written(&[at]);
+    for (own, net) in [(ServerFakes::Own(pools("10.0.0.0/8")), "10."), (ServerFakes::Shared, "198.")] {
+        written.servers[0].spec.fake_dns = own;
+        let fakes = Fakes::new(&pools("198.18.0.0/15"), Some(&written), None);
+        let dns = Dns::new(Some(&written), (&Lists::default(), &fakes), None).unwrap();
+        let house: Arc<dyn Services> = Arc::new(Open);
+        let (name, wants) = (DomainName::new("a.test").unwrap(), Asked { families: Families::BOTH, fakes: true });
+        let looked = dns.look(&house, &name, wants).await.unwrap();
+        assert!(looked.ttl == 1 && looked.ips[0].to_string().starts_with(net), "{looked:?}");
+        let before = asked.load(Ordering::SeqCst);
+        assert_eq!(ask(&dns, "a.test").await, Ok(good()), "everybody else is given its own answer");
+        assert_eq!(asked.load(Ordering::SeqCst), before + 1);
+    }
 }

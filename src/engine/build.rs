@@ -93,6 +93,7 @@ pub(super) fn build(config: &Config, lists: &Lists, before: Option<Before<'_>>) 
     let (groups, watched) = groups(config, before, &exits)?;
     let router =
         Router::compile(config.strategy, config.rules.iter().map(|rule| (rule.name.as_str(), &rule.when)), lists)?;
+    let fakes = Fakes::new(&config.fake_dns, config.dns.as_ref(), before.map(|before| &before.snapshot.fakes));
     let snapshot = Snapshot {
         generation: before.map_or(0, |before| before.snapshot.generation + 1),
         router,
@@ -101,9 +102,9 @@ pub(super) fn build(config: &Config, lists: &Lists, before: Option<Before<'_>>) 
         responders: responders(&exits),
         exits,
         groups,
-        dns: Dns::new(config.dns.as_ref(), lists, before.map(|before| &before.snapshot.dns))
+        dns: Dns::new(config.dns.as_ref(), (lists, &fakes), before.map(|before| &before.snapshot.dns))
             .map_err(BuildError::Dns)?,
-        fakes: Fakes::new(&config.fake_dns, config.dns.as_ref(), before.map(|before| &before.snapshot.fakes)),
+        fakes,
         levels: Levels::new(&config.policy),
         crypto,
     };

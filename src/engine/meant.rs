@@ -128,7 +128,7 @@ mod tests {
             _ => None,
         };
         let mut meant = sent(&[("a.example:443", "198.18.0.1:443"), ("b.example:443", "198.18.0.2:443")]);
-        let mut whose = |meant: &mut Meant, from: &str| meant.whose(target(from), address_of).to_string();
+        let whose = |meant: &mut Meant, from: &str| meant.whose(target(from), address_of).to_string();
         for (from, want) in [
             ("192.0.2.1:443", "198.18.0.1:443"),
             ("192.0.2.2:443", "198.18.0.2:443"),

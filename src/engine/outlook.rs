@@ -20,6 +20,8 @@ use crate::route::{Decision, Explained};
 pub struct Outlook {
     /// The name that rules see, if there is one.
     pub name: Option<String>,
+    /// Whether the target is of a pool of fake addresses. Only the engine that gave it knows which name it means.
+    pub fake: bool,
     /// Each look at the rules; the second, if there is one, knows what the name resolved to. None if no rule is asked.
     pub looks: Vec<Explained>,
     /// What the name resolved to, if the rules wanted to know; or why there is nothing.
@@ -72,6 +74,7 @@ impl Ready {
         let snapshot = &*house.snapshot;
         let mut outlook = Outlook {
             name: name_of(flow).map(|name| name.as_str().to_owned()),
+            fake: flow.destination().host.ip().is_some_and(|ip| snapshot.fakes.holds(ip)),
             looks: vec![],
             resolved: None,
             rule: None,

@@ -1,7 +1,7 @@
 //! What an inbound wants read from first bytes, and what comes of it.
 //!
-//! The name behind a fake address is known before any byte. Bytes are read all the same, unless `metadataOnly` forbids it,
-//! because rules may ask for the protocol and for attributes. This is Xray's order (`app/dispatcher/default.go`).
+//! The name behind a fake address is known before any byte. Bytes are read all the same, unless `metadataOnly` forbids
+//! it, because rules may ask for the protocol and for attributes. This is Xray's order (`app/dispatcher/default.go`).
 
 use std::future::Future;
 use std::io;
@@ -152,8 +152,8 @@ impl Sniffing {
         let is_fake = faked != Faked::No;
         let outer = if let Faked::Name(name) = faked { Some(name) } else { None };
         let outer = outer.filter(|name| self.wants(word(Sniffer::FakeDns), false) && self.lets(name, flow));
-        // The name in the payload of a flow to a fake address counts where the address stands for nothing. Xray would take it
-        // for nothing as well where `fakedns` is not listed and the address has a name, and dial an address that nobody has.
+        // Where the fake address stands for nothing, the name in the payload counts. It does not in Xray where the address has
+        // a name and `fakedns` is not listed; an address that nobody has is dialed then.
         let domain = outer.or_else(|| inner.filter(|name| self.wants(protocol, is_fake) && self.lets(name, flow)));
         if let Some(domain) = &domain
             && (!self.route_only || is_fake)

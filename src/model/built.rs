@@ -44,11 +44,10 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
             Some(ServerForm::Other(scheme)) => {
                 format!("`{scheme}://` DNS servers are not asked yet: the operating system is asked in its place")
             }
-            Some(ServerForm::Fake) => "fake addresses are not given yet: this server is left out".to_owned(),
             None => {
                 format!("`{}` is no server's address: the operating system is asked in its place", server.spec.address)
             }
-            Some(ServerForm::System | ServerForm::Udp(_) | ServerForm::Tcp { .. }) => continue,
+            Some(ServerForm::Fake | ServerForm::System | ServerForm::Udp(_) | ServerForm::Tcp { .. }) => continue,
         };
         say(&server.at, Kind::Skipped, what);
     }

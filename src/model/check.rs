@@ -9,7 +9,7 @@ use super::balancer::{Balancer, Member, ProbeKind, Strategy};
 use super::built;
 use super::config::{BalancerId, Config, Dest, Linked, LinkedBalancer, LinkedMember, LinkedRule};
 use super::draft::Draft;
-use super::fake;
+use super::faking;
 use super::fields::Networks;
 use super::hrw;
 use super::httplink;
@@ -47,7 +47,7 @@ pub fn link(draft: &Draft, dialect: Dialect) -> Checked {
     let http_services = httplink::link(&draft.http_services, &draft.balancers, &mut linker.problems);
     let severity = linker.slip();
     observing::report((&draft.balancers, &balancers), &draft.services, (dialect, severity), &mut linker.problems);
-    fake::report(draft, &mut linker.problems);
+    faking::report(draft, &mut linker.problems);
     built::report(draft, &mut linker.problems);
     let problems = linker.problems;
     let failed = problems.iter().any(|p| p.severity == Severity::Error);
@@ -60,7 +60,7 @@ pub fn link(draft: &Draft, dialect: Dialect) -> Checked {
         rules,
         default,
         dns: draft.dns.clone(),
-        fake_dns: draft.fake_dns.running(draft.dns.as_ref()),
+        fake_dns: faking::running(draft),
         policy: draft.policy.clone(),
         services: draft.services.clone(),
         http_services,

@@ -3,11 +3,8 @@
 use ipnet::IpNet;
 use serde_json::{Value as Json, json};
 
-use super::dns::{Dns, QueryStrategy, ServerForm};
-use super::draft::Draft;
-use super::sniffing::Sniffer;
 use crate::record;
-use crate::shape::{Defs, Dialect, Field, Kind, Node, Plain, Problem, Reader, Severity, Table, Value};
+use crate::shape::{Defs, Dialect, Field, Kind, Node, Plain, Reader, Table, Value};
 
 record! {
     /// Addresses that stand for names until a flow comes back with them.
@@ -37,13 +34,9 @@ pub enum ServerFakes {
 }
 
 /// Names of a network that is written without their number (V2Ray's bound).
-const USUAL: u32 = 65535;
+pub(super) const USUAL: u32 = 65535;
 
 impl FakePool {
-    fn of(net: &str, pool_size: u32) -> Self {
-        Self { ip_pool: net.parse().ok(), pool_size }
-    }
-
     /// A network that is written alone.
     fn alone(cx: &mut Reader<'_>, node: &Node) -> Option<Self> {
         let net = IpNet::read(cx, node)?;
@@ -63,7 +56,7 @@ impl FakePool {
         };
         if addresses(net).is_some_and(|all| self.pool_size >= all) {
             let message = format!(
-                "LRU size is bigger than subnet size: {net} has not more addresses than the {} names that it shall hold",
+                "LRU size is bigger than subnet size: {net} has no more addresses than the {} names it is to hold",
                 self.pool_size
             );
             cx.error(table.node(), Kind::Value, message).help =
@@ -75,54 +68,6 @@ impl FakePool {
 /// How many addresses a network has, where they can be counted.
 fn addresses(net: IpNet) -> Option<u32> {
     1_u32.checked_shl(u32::from(net.max_prefix_len() - net.prefix_len()))
-}
-
-impl FakePools {
-    /// The pools of a section that says nothing of them (Xray's): of each family that is asked for.
-    #[must_use]
-    pub fn usual(strategy: QueryStrategy) -> Self {
-        const V4: &str = "198.18.0.0/15";
-        const V6: &str = "fc00::/18";
-        Self(match strategy {
-            QueryStrategy::UseIp | QueryStrategy::UseSystem => vec![FakePool::of(V4, 32768), FakePool::of(V6, 32768)],
-            QueryStrategy::UseIpv4 => vec![FakePool::of(V4, USUAL)],
-            QueryStrategy::UseIpv6 => vec![FakePool::of(V6, USUAL)],
-        })
-    }
-
-    /// Those that run: those that are written, or the usual ones where a server gives addresses and none are.
-    #[must_use]
-    pub fn running(&self, dns: Option<&Dns>) -> Self {
-        let shares = |dns: &&Dns| {
-            dns.servers.iter().any(|server| {
-                server.spec.form() == Some(ServerForm::Fake) || server.spec.fake_dns == ServerFakes::Shared
-            })
-        };
-        match dns.filter(shares) {
-            Some(dns) if self.0.is_empty() => Self::usual(dns.query_strategy),
-            _ => self.clone(),
-        }
-    }
-}
-
-/// Tells of fake addresses that nobody will understand.
-pub(super) fn report(draft: &Draft, problems: &mut Vec<Problem>) {
-    let understood =
-        |sniffing: &super::sniffing::Sniffing| sniffing.enabled && sniffing.dest_override.contains(&Sniffer::FakeDns);
-    if draft.inbounds.iter().any(|inbound| understood(&inbound.sniffing)) {
-        return;
-    }
-    let servers = draft.dns.iter().flat_map(|dns| &dns.servers);
-    let mut gives = servers
-        .filter(|server| server.spec.form() == Some(ServerForm::Fake) || server.spec.fake_dns != ServerFakes::Off);
-    if let Some(server) = gives.next() {
-        let message = "it gives fake addresses, but no inbound sniffs with `fakedns`: flows that come back with them lead \
-                       nowhere";
-        let problem = Problem::at(&server.at, Severity::Warning, Kind::Missing, message.to_owned());
-        problems.push(
-            problem.help("enable the sniffing of the inbound that they come by, with \"fakedns\" in `destOverride`"),
-        );
-    }
 }
 
 impl Field for FakePools {

@@ -10,6 +10,7 @@ pub mod control;
 pub mod dns;
 pub mod draft;
 pub mod fake;
+pub mod faking;
 pub mod fields;
 pub mod fit;
 pub mod geodata;

@@ -12,6 +12,13 @@ pub type Name<'a> = &'a dyn Fn(usize) -> String;
 /// For people.
 pub fn text(flow: &Flow, outlook: &Outlook, name: Name<'_>) -> String {
     let mut lines = vec![head(flow)];
+    if outlook.fake {
+        lines.push(
+            "  the target is a fake address: in a running engine it means the name it was given for, and rules see that; \
+             no pool has names here, so it is an address like others"
+                .into(),
+        );
+    }
     for (n, look) in outlook.looks.iter().enumerate() {
         if n > 0 {
             lines.push(resolved(outlook));
@@ -91,6 +98,7 @@ pub fn object(flow: &Flow, outlook: &Outlook, name: Name<'_>) -> Value {
         "inbound": flow.inbound.as_str(),
         "user": flow.user.as_deref(),
         "protocol": flow.protocol,
+        "fake": outlook.fake,
         "rule": outlook.rule.map(name),
         "outbound": outlook.exit.as_ref().ok().map(|tag| tag.as_str()),
         "closed": outlook.exit.as_ref().err(),

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::frontend::report::{Colour, headline, render};
+use crate::model::check::link;
 use crate::model::dns::HostAnswer;
+use crate::model::fake::FakePool;
 use crate::model::log::{Level, Sink};
 
 /// Loads files given as name and text.
@@ -265,16 +267,65 @@ fn bounds_of_services_are_checked() {
         (r#", "version": {"min": "99.1"}"#, "must be run on version 99.1 or higher"),
         (r#", "version": {"max": "1.8.24"}"#, "must be run on version 1.8.24 or lower"),
         (r#", "burstObservatory": {"subjectSelector": ["a"]}"#, "requires a valid pingConfig"),
-        (r#", "geodata": {"cron": "often"}"#, "invalid geodata cron"),
+        (r#", "geodata": {"cron": "often"}"#, "invalid cron"),
         (r#", "geodata": {"assets": [{"url": "http://x/y", "file": "y"}]}"#, "not an https:// address"),
         (r#", "policy": {"levels": {"-1": {}}}"#, "expected a user level"),
         (r#", "fakeDns": {"ipPool": "10.0.0.0/30", "poolSize": 100}"#, "LRU size is bigger than subnet size"),
+        (r#", "fakeDns": {"ipPool": "10.0.0.0/30", "poolSize": 4}"#, "LRU size is bigger than subnet size"),
+        (r#", "fakeDns": [{"ipPool": "10.0.0.0/30"}]"#, "a pool needs both `ipPool` and `poolSize`"),
+        (r#", "fakeDns": {"poolSize": 3}"#, "a pool needs both `ipPool` and `poolSize`"),
+        (r#", "fakeDns": "10.0.0.1/32""#, "a network of more than one address"),
+        (r#", "dns": {"fakedns": {"ipPool": "fc00::/120", "poolSize": 256}}"#, "LRU size is bigger than subnet size"),
+        (
+            r#", "dns": {"servers": [{"address": "1.1.1.1", "fakedns": [{"poolSize": 1}]}]}"#,
+            "a pool needs both `ipPool` and `poolSize`",
+        ),
     ] {
         let loaded = json(&with(section));
         assert!(loaded.failed() && told(&loaded).iter().any(|t| t.contains(word)), "{section}: {:?}", told(&loaded));
     }
     let policy = draft(&with(r#", "policy": {"levels": {"00": {"connIdle": 7}, "1": null}}"#)).policy;
     assert_eq!(policy.level(0).conn_idle.as_secs(), 7);
+}
+
+#[test]
+fn pools_of_fake_addresses_have_several_forms() {
+    let pools = |section: &str| {
+        let draft = draft(&with(section));
+        let config = link(&draft, Dialect::Json).config.unwrap();
+        let one = |pool: &FakePool| format!("{} {}", pool.ip_pool.unwrap(), pool.pool_size);
+        config.fake_dns.0.iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    for (section, want) in [
+        (r#", "fakeDns": {"ipPool": "10.0.0.0/30", "poolSize": 3}"#, "10.0.0.0/30 3"),
+        (r#", "fakeDns": [{"ipPool": "10.1.2.3/8", "poolSize": 7}, "fc00::/18"]"#, "10.0.0.0/8 7, fc00::/18 65535"),
+        (r#", "dns": {"fakedns": ["10.0.0.0/24"]}"#, "10.0.0.0/24 255"),
+        (r#", "dns": {"fakedns": true, "queryStrategy": "UseIPv6"}"#, "fc00::/18 65535"),
+        (r#", "dns": {"servers": ["fakedns"]}"#, "198.18.0.0/15 32768, fc00::/18 32768"),
+        (r#", "dns": {"servers": ["FakeDNS"], "queryStrategy": "use-ip4"}"#, "198.18.0.0/15 65535"),
+        (r#", "dns": {"servers": ["fakedns"]}, "fakeDns": "10.0.0.0/30""#, "10.0.0.0/30 3"),
+        (r#", "dns": {"servers": [{"address": "1.1.1.1", "fakedns": true}]}"#, "198.18.0.0/15 32768, fc00::/18 32768"),
+        (r#", "dns": {"servers": [{"address": "1.1.1.1", "fakedns": "10.0.0.0/30"}]}"#, ""),
+        (r#", "dns": {"servers": ["1.1.1.1"]}"#, ""),
+    ] {
+        assert_eq!(pools(section), want, "{section}");
+    }
+}
+
+#[test]
+fn fake_addresses_that_nobody_understands_are_told_of() {
+    let warned = |sniffing: &str| {
+        let text = format!(
+            r#"{{"dns": {{"servers": ["1.1.1.1", "fakedns"]}}, "outbounds": [{{"protocol": "freedom"}}],
+                "inbounds": [{{"port": 1, "protocol": "socks", "sniffing": {sniffing}}}]}}"#
+        );
+        let mut loaded = json(&text);
+        loaded.link();
+        told(&loaded).iter().any(|told| told.contains("no inbound sniffs with `fakedns`"))
+    };
+    assert!(warned(r#"{"enabled": true, "destOverride": ["http"]}"#));
+    assert!(warned(r#"{"enabled": false, "destOverride": ["fakedns"]}"#));
+    assert!(!warned(r#"{"enabled": true, "destOverride": ["fakedns+others"]}"#));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::model::dns::{Dns, DnsServer};
 use crate::model::fake::{FakePools, ServerFakes};
+use crate::model::faking;
 use crate::shape::{Class, Field, Key, Kind, Node, Reader, Record, Severity, Table, Value};
 
 use super::legacy;
@@ -15,7 +16,7 @@ pub fn read(cx: &mut Reader<'_>, node: &Node) -> Option<(Dns, FakePools)> {
     let pools = pools.and_then(|entry| cx.key(&entry.key, |cx| ServerFakes::read(cx, &entry.node)));
     let pools = match pools.unwrap_or_default() {
         ServerFakes::Off => FakePools::default(),
-        ServerFakes::Shared => FakePools::usual(dns.query_strategy),
+        ServerFakes::Shared => faking::usual(dns.query_strategy),
         ServerFakes::Own(pools) => pools,
     };
     table.ignore(cx, &["domainMatcher"], "every matcher here gives the same answers, and one set serves them all");

@@ -12,7 +12,6 @@ use super::{inbound, outbound};
 use crate::model::balancer::Optimal;
 use crate::model::control::Control;
 use crate::model::dns::Dns;
-use crate::model::dns::{Dns, FakePools};
 use crate::model::fake::{FakePools, ServerFakes};
 use crate::model::geodata::Geodata;
 use crate::model::httpservice::HttpService;
