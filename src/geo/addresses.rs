@@ -36,8 +36,8 @@ impl Addresses {
         let (mut inside_lists, mut outside_lists) = (vec![], vec![]);
         for rule in rules {
             match &rule.set {
-                IpSet::Net(net) if rule.negated => outside.push((*net, 0)),
-                IpSet::Net(net) => inside.push((*net, 0)),
+                IpSet::Net(net) if rule.negated => outside.push(*net),
+                IpSet::Net(net) => inside.push(*net),
                 IpSet::List(list) => {
                     let nets = lists.nets(list).ok_or_else(|| CompileError::List(rule.to_string()))?;
                     let listed = Listed { list: list.clone(), nets: Arc::clone(nets) };
@@ -56,11 +56,11 @@ impl Addresses {
     /// Whether the address meets the list.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {
-        self.inside.find(ip).is_some()
-            || (self.outside.knows_family(ip) && self.outside.find(ip).is_none())
-            || self.inside_lists.iter().any(|set| set.nets.find(ip).is_some())
+        self.inside.contains(ip)
+            || (self.outside.knows_family(ip) && !self.outside.contains(ip))
+            || self.inside_lists.iter().any(|set| set.nets.contains(ip))
             || (self.outside_lists.iter().any(|set| set.nets.knows_family(ip))
-                && self.outside_lists.iter().all(|set| set.nets.find(ip).is_none()))
+                && self.outside_lists.iter().all(|set| !set.nets.contains(ip)))
     }
 
     /// Which of its parts the address meets, in words. For people: it is slower than [`Self::contains`].
@@ -73,7 +73,7 @@ impl Addresses {
         if let Some((set, net)) = self.inside_lists.iter().find_map(|set| Some((set, set.nets.around(ip)?))) {
             return Some(format!("{} \u{2192} {net}", listed(set, false)));
         }
-        if self.outside.knows_family(ip) && self.outside.find(ip).is_none() {
+        if self.outside.knows_family(ip) && !self.outside.contains(ip) {
             return Some("outside of all negated networks".into());
         }
         let negated: Vec<String> = self.outside_lists.iter().map(|set| listed(set, true)).collect();
@@ -109,7 +109,7 @@ mod tests {
         let mut lists = Lists::default();
         for (code, net) in [("A", "10.0.0.0/8"), ("B", "192.168.0.0/16"), ("SIX", "fc00::/7")] {
             let list = ListRef { file: "geoip.dat".into(), code: code.into(), attrs: vec![] };
-            lists.put_nets(list, Arc::new(Nets::new([(self::net(net).unwrap(), 0)])));
+            lists.put_nets(list, Arc::new(Nets::new([self::net(net).unwrap()])));
         }
         let meets = |rules: &[&str], ip: &str| {
             let rules: Vec<_> = rules.iter().map(|text| IpRule::parse(text).unwrap()).collect();

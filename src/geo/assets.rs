@@ -291,7 +291,7 @@ fn nets(list: &ListRef, body: &[u8], base: u64, told: &mut Vec<String>) -> io::R
     let mut all = vec![];
     for net in networks(body, base) {
         match net.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))? {
-            Some(net) => all.push((net, 0)),
+            Some(net) => all.push(net),
             None => skips.skip(|| "an entry that is no network".into()),
         }
     }

@@ -4,25 +4,36 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+use super::expressions::Expressions;
 use super::lists::Lists;
-use super::names::{Listed, Names, Patterns, Word, Words};
-use super::pattern::{CompileError, any_of};
-use super::table::{Reach, Table};
+use super::names::{Listed, Names, Word, WordKind, Words};
+use super::needle::needles;
+use super::pattern::CompileError;
+use super::table::{Keys, Reach};
 use crate::model::matcher::{DomainRule, ListRef};
 
 /// Takes conditions with their values, one after the other.
 #[derive(Debug)]
 pub struct Builder {
-    table: Table,
+    keys: Keys,
     words: Vec<Word>,
-    patterns: Vec<(u32, Box<str>)>,
+    /// Expressions of which a needle is among the words.
+    hidden: Vec<(u32, Box<str>)>,
+    expressions: Vec<(u32, Box<str>)>,
     lists: Vec<Listed>,
     least: u32,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Self { table: Table::default(), words: vec![], patterns: vec![], lists: vec![], least: u32::MAX }
+        Self {
+            keys: Keys::default(),
+            words: vec![],
+            hidden: vec![],
+            expressions: vec![],
+            lists: vec![],
+            least: u32::MAX,
+        }
     }
 }
 
@@ -30,25 +41,31 @@ impl Builder {
     /// The name alone, in lower case.
     pub fn full(&mut self, name: &str, value: u32) {
         self.least = self.least.min(value);
-        self.table.put(name, Reach::Full, value);
+        self.keys.put(name, Reach::Full, value);
     }
 
     /// The name and all below it, in lower case.
     pub fn suffix(&mut self, name: &str, value: u32) {
         self.least = self.least.min(value);
-        self.table.put(name, Reach::Suffix, value);
+        self.keys.put(name, Reach::Suffix, value);
     }
 
     /// Names that contain a text, in lower case; with `dotless`, only those without a dot.
     pub fn keyword(&mut self, text: &str, dotless: bool, value: u32) {
         self.least = self.least.min(value);
-        self.words.push(Word { value, dotless, text: text.into() });
+        let kind = if dotless { WordKind::Dotless } else { WordKind::Keyword };
+        self.words.push(Word { value, kind, text: text.into() });
     }
 
     /// Names in which an expression is found.
     pub fn regex(&mut self, pattern: &str, value: u32) {
         self.least = self.least.min(value);
-        self.patterns.push((value, pattern.into()));
+        let Some(texts) = needles(pattern) else {
+            self.expressions.push((value, pattern.into()));
+            return;
+        };
+        self.words.extend(texts.into_iter().map(|text| Word { value, kind: WordKind::Needle, text: text.into() }));
+        self.hidden.push((value, pattern.into()));
     }
 
     /// Names of a list.
@@ -91,15 +108,15 @@ impl Builder {
                 .map_err(|error| CompileError::Regex { pattern: "keywords".into(), reason: error.to_string() })?;
             Some(Words { automaton, of: self.words.into() })
         };
-        self.patterns.sort_unstable();
-        let sets = self.patterns.chunk_by(|a, b| a.0 == b.0).map(|set| {
-            let texts: Box<[Box<str>]> = set.iter().map(|pattern| pattern.1.clone()).collect();
-            Ok(Patterns { value: set[0].0, regex: any_of(&texts)?, texts })
-        });
-        let patterns = sets.collect::<Result<_, CompileError>>()?;
         self.lists.sort_by_key(|listed| listed.value);
-        self.table.shrink();
-        Ok(Names { table: self.table, words, patterns, lists: self.lists.into(), least: self.least })
+        Ok(Names {
+            table: self.keys.finish(),
+            words,
+            hidden: Expressions::compile(self.hidden)?,
+            expressions: Expressions::compile(self.expressions)?,
+            lists: self.lists.into(),
+            least: self.least,
+        })
     }
 }
 

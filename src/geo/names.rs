@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
-use regex_automata::meta::Regex;
 
-use super::table::{Enough, Hashed, Reach, Table};
+use super::expressions::Expressions;
+use super::hashed::Hashed;
+use super::table::{Enough, Reach, Table};
 use crate::model::matcher::{DomainRule, ListRef};
 
 /// Name conditions, each with a value. Names are given in lower case.
@@ -15,8 +16,10 @@ pub struct Names {
     pub(super) table: Table,
     /// `keyword:` and `dotless:`.
     pub(super) words: Option<Words>,
-    /// `regexp:`, one set a value, lowest value first.
-    pub(super) patterns: Box<[Patterns]>,
+    /// `regexp:` of which a needle is among the words.
+    pub(super) hidden: Option<Expressions>,
+    /// Any other `regexp:`.
+    pub(super) expressions: Option<Expressions>,
     /// Lists of geodata files, lowest value first.
     pub(super) lists: Box<[Listed]>,
     /// The lowest value of all: nothing better can be found.
@@ -32,16 +35,19 @@ pub(super) struct Words {
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) value: u32,
-    pub(super) dotless: bool,
+    pub(super) kind: WordKind,
     pub(super) text: Box<str>,
 }
 
-/// Expressions with one value.
-#[derive(Debug)]
-pub(super) struct Patterns {
-    pub(super) value: u32,
-    pub(super) regex: Regex,
-    pub(super) texts: Box<[Box<str>]>,
+/// What it means that a word occurs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WordKind {
+    /// The name meets the condition.
+    Keyword,
+    /// It does, if it has no dot.
+    Dotless,
+    /// It may meet an expression.
+    Needle,
 }
 
 /// A list that others may name as well.
@@ -67,7 +73,8 @@ impl Names {
     /// Whether it holds no condition at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.table.is_empty() && self.words.is_none() && self.patterns.is_empty() && self.lists.is_empty()
+        let none = self.hidden.is_none() && self.expressions.is_none() && self.lists.is_empty();
+        none && self.table.is_empty() && self.words.is_none()
     }
 
     /// The lowest value among the conditions that the name meets.
@@ -78,72 +85,70 @@ impl Names {
 
     /// The same for a name that is asked about again and again.
     #[must_use]
-    pub fn first_of(&self, hashed: &Hashed<'_>) -> Option<u32> {
-        let mut best = u32::MAX;
-        let mut take = |value: u32| {
-            best = best.min(value);
-            if best == self.least { Enough::Yes } else { Enough::No }
+    pub fn first_of(&self, name: &Hashed<'_>) -> Option<u32> {
+        self.first_where(name, u32::MAX, |_| true)
+    }
+
+    /// Gives the value of every condition that the name meets, in no order; a value may come more than once.
+    pub fn each(&self, name: &str, take: impl FnMut(u32)) {
+        self.each_of(&Hashed::new(name), take);
+    }
+
+    /// The same for a name that is asked about again and again.
+    pub fn each_of(&self, name: &Hashed<'_>, mut take: impl FnMut(u32)) {
+        self.first_where(name, u32::MAX, |value| {
+            take(value);
+            false
+        });
+    }
+
+    /// The lowest value below `below` that also meets what else is asked, among the conditions that the name meets.
+    pub fn first_where(&self, name: &Hashed<'_>, below: u32, mut also: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mut best = below;
+        let mut offer = |value: u32, best: &mut u32| {
+            if value < *best && also(value) {
+                *best = value;
+            }
+            if *best <= self.least { Enough::Yes } else { Enough::No }
         };
-        self.table.walk(hashed, &mut take);
-        let name = hashed.text();
+        self.table.walk(name, |value| offer(value, &mut best));
+        let mut needle = false;
         if let Some(words) = &self.words
-            && best != self.least
+            && best > self.least
         {
-            words.walk(name, |word| {
-                best = best.min(word.value);
-                if best == self.least { Enough::Yes } else { Enough::No }
+            words.walk(name.text(), |word| match word.kind {
+                WordKind::Keyword | WordKind::Dotless => offer(word.value, &mut best),
+                WordKind::Needle => {
+                    needle = true;
+                    Enough::No
+                }
             });
         }
         for set in &self.lists {
             if set.value >= best {
                 break;
             }
-            if set.names.first_of(hashed).is_some() {
-                best = set.value;
+            if set.names.first_of(name).is_some() {
+                offer(set.value, &mut best);
             }
         }
-        for set in &self.patterns {
-            if set.value >= best {
-                break;
-            }
-            if set.regex.is_match(name) {
-                best = set.value;
-            }
+        let hidden = self.hidden.as_ref().filter(|_| needle);
+        for set in hidden.into_iter().chain(&self.expressions) {
+            set.each_below(name.text(), &mut best, &mut offer);
         }
-        (best != u32::MAX).then_some(best)
-    }
-
-    /// Gives the value of every condition that the name meets, in no order; a value may come more than once.
-    pub fn each(&self, name: &str, mut take: impl FnMut(u32)) {
-        self.each_of(&Hashed::new(name), &mut take);
-    }
-
-    fn each_of(&self, hashed: &Hashed<'_>, take: &mut dyn FnMut(u32)) {
-        let mut go_on = |value| {
-            take(value);
-            Enough::No
-        };
-        self.table.walk(hashed, &mut go_on);
-        if let Some(words) = &self.words {
-            words.walk(hashed.text(), |word| go_on(word.value));
-        }
-        for set in &self.lists {
-            if set.names.first_of(hashed).is_some() {
-                go_on(set.value);
-            }
-        }
-        for set in &self.patterns {
-            if set.regex.is_match(hashed.text()) {
-                go_on(set.value);
-            }
-        }
+        (best < below).then_some(best)
     }
 
     /// Which condition the name meets, of those with the lowest value. For people: it is slower than [`Self::first`].
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Match> {
+        self.find_of(name, self.first(name)?)
+    }
+
+    /// Which condition with this value the name meets. For people as well.
+    #[must_use]
+    pub fn find_of(&self, name: &str, value: u32) -> Option<Match> {
         let hashed = Hashed::new(name);
-        let value = self.first_of(&hashed)?;
         let met = |rule| Match { value, rule, list: None };
         let mut found = None;
         self.table.each(&hashed, |key, reach, of| {
@@ -153,16 +158,18 @@ impl Names {
                     Reach::Suffix => DomainRule::Suffix(key.to_owned()),
                 }));
             }
+            Enough::No
         });
         if let Some(words) = &self.words
             && found.is_none()
         {
             words.walk(name, |word| {
-                if word.value != value {
-                    return Enough::No;
-                }
-                let text = word.text.to_string();
-                found = Some(met(if word.dotless { DomainRule::Dotless(text) } else { DomainRule::Keyword(text) }));
+                let text = || word.text.to_string();
+                found = match word.kind {
+                    WordKind::Keyword if word.value == value => Some(met(DomainRule::Keyword(text()))),
+                    WordKind::Dotless if word.value == value => Some(met(DomainRule::Dotless(text()))),
+                    _ => return Enough::No,
+                };
                 Enough::Yes
             });
         }
@@ -173,14 +180,11 @@ impl Names {
                 Some(Match { value, rule, list: Some(set.list.clone()) })
             })
         };
-        let in_patterns = || {
-            let mut sets = self.patterns.iter().filter(|set| set.value == value);
-            sets.find_map(|set| {
-                let at = set.regex.find(name)?.pattern().as_usize();
-                Some(met(DomainRule::Regex(set.texts.get(at)?.to_string())))
-            })
+        let in_expressions = || {
+            let mut sets = self.hidden.iter().chain(&self.expressions);
+            sets.find_map(|set| Some(met(DomainRule::Regex(set.find(name, value)?.to_owned()))))
         };
-        found.or_else(in_lists).or_else(in_patterns)
+        found.or_else(in_lists).or_else(in_expressions)
     }
 }
 
@@ -189,7 +193,7 @@ impl Words {
         let dotted = name.contains('.');
         for found in self.automaton.find_overlapping_iter(name) {
             let word = &self.of[found.pattern().as_usize()];
-            if !(word.dotless && dotted) && take(word) == Enough::Yes {
+            if !(word.kind == WordKind::Dotless && dotted) && take(word) == Enough::Yes {
                 return;
             }
         }

@@ -1,5 +1,6 @@
 //! Regular expressions, and what can be wrong with a set.
 
+use regex_automata::MatchKind;
 use regex_automata::meta::Regex;
 
 /// Why a set cannot be compiled.
@@ -23,7 +24,12 @@ pub enum CompileError {
 /// # Errors
 /// [`CompileError::Regex`] names the first that does not compile.
 pub fn any_of<P: AsRef<str>>(patterns: &[P]) -> Result<Regex, CompileError> {
-    let config = Regex::config().nfa_size_limit(Some(SIZE_LIMIT)).hybrid_cache_capacity(CACHE);
+    build(patterns, MatchKind::LeftmostFirst)
+}
+
+/// The same, for searches that want to know which ones matched.
+pub(super) fn build<P: AsRef<str>>(patterns: &[P], kind: MatchKind) -> Result<Regex, CompileError> {
+    let config = Regex::config().match_kind(kind).nfa_size_limit(Some(SIZE_LIMIT)).hybrid_cache_capacity(CACHE);
     Regex::builder().configure(config).build_many(patterns).map_err(|error| {
         let at = error.pattern().map_or(0, |id| id.as_usize());
         let pattern = patterns.get(at).map_or("", |pattern| pattern.as_ref()).to_owned();

@@ -3,14 +3,13 @@
 //! It walks the same steps as [`Router::decide`] and asks the same tests; it only says more, and so allocates.
 
 use std::fmt::Write;
-use std::ops::Range;
+use std::net::IpAddr;
 
 use super::facts::Facts;
-use super::router::{Decision, Gate, Router, Step, place};
+use super::index::Index;
+use super::router::{Asks, Decision, Router};
 use super::rule::{Asked, Test};
-use super::words::{self, told};
-use crate::geo::{Names, Nets};
-use crate::model::routing::RouteStrategy;
+use super::words;
 
 /// A decision, and what came of each rule on the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,74 +85,73 @@ impl Router {
     /// Says of every rule that [`Self::decide`] looks at what came of it. The decision is the same.
     #[must_use]
     pub fn explain(&self, facts: &Facts<'_>) -> Explained {
-        let mut gate = self.gate(facts);
+        let (name, asks) = (Asked::new(facts.domain()), Asks::new(self.strategy, facts));
         let mut tried = vec![];
-        if self.strategy == RouteStrategy::AlwaysIp && self.asks_ips && !gate.open {
+        if self.resolves_first(asks) {
             return Explained { decision: Decision::NeedIps, tried };
         }
-        let name = Asked::new(facts.domain());
-        for step in &self.steps {
-            match step {
-                Step::Names(names, rules) => by_name(names, rules, facts, &name, &mut tried),
-                Step::Nets(nets, rules) => by_net(nets, rules, facts, &mut gate, &mut tried),
-                Step::Rule { rule, tests } => {
-                    let tests = self.tests.get(tests.clone()).unwrap_or_default();
-                    tried.push(single(*rule, tests, facts, &name, &mut gate));
-                }
-            }
-            let Some(last) = tried.last() else { continue };
-            let decision = match last.ended {
-                Ended::Takes => Decision::To(last.rule),
-                Ended::Resolves => Decision::NeedIps,
-                Ended::Lacks(_) => continue,
+        let seen = Seen { index: &self.index, met: self.index.met(facts, &name), facts };
+        let mut looked = false;
+        for rule in 0..self.len() {
+            let (held, ended) = self.single(rule, &seen, asks, &mut looked);
+            let decision = match ended {
+                Ended::Takes => Some(Decision::To(rule)),
+                Ended::Resolves => Some(Decision::NeedIps),
+                Ended::Lacks(_) => None,
             };
-            return Explained { decision, tried };
+            tried.push(Tried { rule, held, ended });
+            if let Some(decision) = decision {
+                return Explained { decision, tried };
+            }
         }
-        let again = gate.met && self.strategy == RouteStrategy::IpIfNonMatch;
+        let again = looked && asks == Asks::AtLast;
         Explained { decision: if again { Decision::NeedIps } else { Decision::Default }, tried }
     }
-}
 
-/// Neighbours that share one table: those before the one that takes the flow lack the same.
-fn by_name(names: &Names, rules: &Range<usize>, facts: &Facts<'_>, name: &Asked<'_>, tried: &mut Vec<Tried>) {
-    let hit = name.hashed().and_then(|name| names.first_of(name)).map(place);
-    together(rules, hit, tried, || words::domain(names, facts), || words::no_domain(facts));
-}
-
-fn by_net(nets: &Nets, rules: &Range<usize>, facts: &Facts<'_>, gate: &mut Gate, tried: &mut Vec<Tried>) {
-    if gate.stops() {
-        tried.push(Tried { rule: rules.start, held: vec![], ended: Ended::Resolves });
-        return;
-    }
-    let found = facts.ips().iter().filter_map(|ip| nets.find(*ip).map(|value| (value, *ip))).min();
-    let around = || found.and_then(|(_, ip)| Some(format!("ip {ip}: {}", nets.around(ip)?))).unwrap_or_default();
-    together(rules, found.map(|(value, _)| place(value)), tried, around, || words::no_ip(facts));
-}
-
-fn together(
-    rules: &Range<usize>,
-    hit: Option<usize>,
-    tried: &mut Vec<Tried>,
-    holds: impl Fn() -> String,
-    lacks: impl Fn() -> String,
-) {
-    let before = rules.start..hit.unwrap_or(rules.end);
-    tried.extend(before.map(|rule| Tried { rule, held: vec![], ended: Ended::Lacks(lacks()) }));
-    tried.extend(hit.map(|rule| Tried { rule, held: vec![holds()], ended: Ended::Takes }));
-}
-
-fn single(rule: usize, tests: &[Test], facts: &Facts<'_>, name: &Asked<'_>, gate: &mut Gate) -> Tried {
-    let mut held = vec![];
-    for test in tests {
-        if matches!(test, Test::Ip(_)) && gate.stops() {
-            return Tried { rule, held, ended: Ended::Resolves };
+    /// What holds of a rule, and how it ends; `looked` becomes true when it looks at addresses.
+    fn single(&self, rule: usize, seen: &Seen<'_, '_>, asks: Asks, looked: &mut bool) -> (Vec<String>, Ended) {
+        let mut held = vec![];
+        for test in self.tests(rule) {
+            if test.looks_at_addresses() {
+                *looked = true;
+                if asks == Asks::AtOnce {
+                    return (held, Ended::Resolves);
+                }
+            }
+            match seen.told(rule, test) {
+                Ok(text) => held.push(text),
+                Err(text) => return (held, Ended::Lacks(text)),
+            }
         }
-        let holds = test.holds(facts, name);
-        let text = told(test, facts, holds);
-        if !holds {
-            return Tried { rule, held, ended: Ended::Lacks(text) };
-        }
-        held.push(text);
+        (held, Ended::Takes)
     }
-    Tried { rule, held, ended: Ended::Takes }
+}
+
+/// A flow as the rules see it.
+struct Seen<'s, 'f> {
+    index: &'s Index,
+    /// Rules whose condition on the target's name or address holds, where they are filed by it.
+    met: Vec<u32>,
+    facts: &'s Facts<'f>,
+}
+
+impl Seen<'_, '_> {
+    /// The words of a condition, and whether it holds.
+    fn told(&self, rule: usize, test: &Test) -> Result<String, String> {
+        let filed = u32::try_from(rule).ok().filter(|rule| self.met.binary_search(rule).is_ok());
+        match (test, filed) {
+            (Test::DomainFiled, Some(rule)) => Ok(words::domain(&self.index.names, self.facts, rule)),
+            (Test::DomainFiled, None) => Err(words::no_domain(self.facts)),
+            (Test::IpFiled, Some(rule)) => {
+                let found = |ip: &IpAddr| Some(format!("ip {ip}: {}", self.index.nets.find(*ip, rule)?));
+                Ok(self.facts.ips().iter().find_map(found).unwrap_or_default())
+            }
+            (Test::IpFiled, None) => Err(words::no_ip(self.facts)),
+            _ => {
+                let holds = test.holds(self.facts);
+                let text = words::told(test, self.facts, holds);
+                if holds { Ok(text) } else { Err(text) }
+            }
+        }
+    }
 }

@@ -1,13 +1,14 @@
 //! Routing: facts of a flow in, the rule that takes it out. Pure: names are resolved by whoever asks.
 //!
-//! Rules are compiled once. A run of neighbouring rules that ask for nothing but names, or for nothing but addresses,
-//! becomes one table, so the usual long lists cost one look each; all other rules are tried in order. A decision neither
-//! allocates nor locks.
+//! Rules are compiled once and filed by one of their conditions each (`index.rs`), so that a decision costs the same for any
+//! number of rules that have nothing to do with the flow. It neither allocates nor locks.
 
 mod attrs;
 mod error;
 mod explain;
 mod facts;
+mod filed;
+mod index;
 mod router;
 mod rule;
 mod words;

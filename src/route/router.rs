@@ -1,23 +1,27 @@
 //! All rules, and the decision.
 
-use std::ops::Range;
+use std::collections::HashSet;
 
 use super::error::{Fault, RuleError};
 use super::facts::Facts;
+use super::filed::Filed;
+use super::index::Index;
 use super::rule::{Asked, Test, compile};
-use crate::geo::{CompileError, Lists, Names, Nets};
-use crate::model::matcher::{DomainRules, IpRules, IpSet};
+use crate::geo::{CompileError, Lists, Names};
 use crate::model::routing::{RouteStrategy, When};
 
 /// Compiled rules.
 #[derive(Debug, Default)]
 pub struct Router {
     pub(super) strategy: RouteStrategy,
-    pub(super) steps: Box<[Step]>,
-    /// The tests of all single rules, one behind the other.
-    pub(super) tests: Box<[Test]>,
-    /// Whether any rule looks at addresses of the target.
-    pub(super) asks_ips: bool,
+    /// Where the tests of each rule end; they begin where those of the rule before end.
+    ends: Box<[u32]>,
+    /// The tests of all rules, one behind the other.
+    tests: Box<[Test]>,
+    pub(super) index: Index,
+    /// Rules that look at addresses of the target, and how many of their tests come before. Of those with the same tests
+    /// before only the first is here, and none behind one that has no tests before.
+    asking: Box<[(u32, u32)]>,
 }
 
 /// What comes of the rules.
@@ -31,17 +35,6 @@ pub enum Decision {
     Default,
 }
 
-/// Rules that are tried together.
-#[derive(Debug)]
-pub(super) enum Step {
-    /// Neighbours that ask for the target's name alone, and their places.
-    Names(Box<Names>, Range<usize>),
-    /// Neighbours that ask for the target's address alone, and their places.
-    Nets(Box<Nets>, Range<usize>),
-    /// Any other rule: its place and where its tests are.
-    Rule { rule: usize, tests: Range<usize> },
-}
-
 impl Router {
     /// Compiles rules in their order.
     ///
@@ -53,42 +46,26 @@ impl Router {
         lists: &Lists,
     ) -> Result<Self, RuleError> {
         let rules: Vec<(&str, &When)> = rules.into_iter().collect();
-        let named = |at: usize| {
-            let name = rules.get(at).map_or("", |rule| rule.0).to_owned();
-            move |what| RuleError { name, what }
-        };
-        let (mut steps, mut tests) = (vec![], vec![]);
-        let mut at = 0;
-        while let Some((_, when)) = rules.get(at) {
-            let shape = Shape::of(when);
-            let run = || rules[at..].iter().take_while(|rule| Shape::of(rule.1) == shape).count();
-            match shape {
-                Shape::Names => {
-                    let run = run();
-                    let all = rules[at..at + run].iter().zip(at..);
-                    let pairs = all.flat_map(|((_, when), n)| when.domain.0.iter().map(move |rule| (rule, value(n))));
-                    let names =
-                        Names::compile(pairs, lists).map_err(|error| blame(error, lists, &rules, at..at + run))?;
-                    steps.push(Step::Names(Box::new(names), at..at + run));
-                    at += run;
-                }
-                Shape::Nets => {
-                    let run = run();
-                    let all = rules[at..at + run].iter().zip(at..);
-                    let pairs = all.flat_map(|((_, when), n)| plain_nets(&when.ip).map(move |net| (net, value(n))));
-                    steps.push(Step::Nets(Box::new(Nets::new(pairs)), at..at + run));
-                    at += run;
-                }
-                Shape::Other => {
-                    let from = tests.len();
-                    tests.extend(compile(when, lists).map_err(named(at))?);
-                    steps.push(Step::Rule { rule: at, tests: from..tests.len() });
-                    at += 1;
-                }
+        let numbered = || (0..).zip(rules.iter().map(|rule| rule.1));
+        let index = Index::compile(numbered(), lists).map_err(|(at, error)| blame(at, error, lists, &rules))?;
+        let (mut ends, mut tests, mut asking) = (Vec::with_capacity(rules.len()), vec![], vec![]);
+        let mut before = HashSet::new();
+        let mut always_asks = false;
+        for ((name, when), at) in rules.iter().zip(0..) {
+            let from = tests.len();
+            let what = |what| RuleError { name: (*name).to_owned(), what };
+            tests.extend(compile(when, Filed::of(when), lists).map_err(what)?);
+            ends.push(number(tests.len()));
+            let looks = tests[from..].iter().position(Test::looks_at_addresses);
+            if let Some(lead) = looks
+                && !always_asks
+                && before.insert(before_addresses(when))
+            {
+                always_asks = lead == 0;
+                asking.push((at, number(lead)));
             }
         }
-        let asks_ips = rules.iter().any(|rule| !rule.1.ip.0.is_empty());
-        Ok(Self { strategy, steps: steps.into(), tests: tests.into(), asks_ips })
+        Ok(Self { strategy, ends: ends.into(), tests: tests.into(), index, asking: asking.into() })
     }
 
     /// Finds the first rule that takes the flow.
@@ -97,96 +74,84 @@ impl Router {
     /// what the name resolved to. Nothing is resolved while no condition is reached that would look at it.
     #[must_use]
     pub fn decide(&self, facts: &Facts<'_>) -> Decision {
-        let mut gate = self.gate(facts);
-        if self.strategy == RouteStrategy::AlwaysIp && self.asks_ips && !gate.open {
+        let (name, asks) = (Asked::new(facts.domain()), Asks::new(self.strategy, facts));
+        if self.resolves_first(asks) {
             return Decision::NeedIps;
         }
-        let name = Asked::new(facts.domain());
-        for step in &self.steps {
-            let hit = match step {
-                Step::Names(names, _) => name.hashed().and_then(|name| names.first_of(name)).map(place),
-                Step::Nets(..) if gate.stops() => return Decision::NeedIps,
-                Step::Nets(nets, _) => facts.ips().iter().filter_map(|ip| nets.find(*ip)).min().map(place),
-                Step::Rule { rule, tests } => match self.tries(tests.clone(), facts, &name, &mut gate) {
-                    Outcome::Holds => Some(*rule),
-                    Outcome::Fails => None,
-                    Outcome::Asks => return Decision::NeedIps,
-                },
-            };
-            if let Some(rule) = hit {
-                return Decision::To(rule);
-            }
+        let until = if asks == Asks::AtOnce { self.asks_at(facts) } else { None };
+        let below = until.unwrap_or(u32::MAX);
+        match self.index.first_where(facts, &name, below, |rule| self.holds(rule, facts)) {
+            Some(rule) => Decision::To(place(rule)),
+            None if until.is_some() => Decision::NeedIps,
+            None if asks == Asks::AtLast && self.asks_at(facts).is_some() => Decision::NeedIps,
+            None => Decision::Default,
         }
-        if gate.met && self.strategy == RouteStrategy::IpIfNonMatch { Decision::NeedIps } else { Decision::Default }
     }
 
-    pub(super) fn gate(&self, facts: &Facts<'_>) -> Gate {
-        Gate { open: !facts.can_resolve(), on_demand: self.strategy == RouteStrategy::IpOnDemand, met: false }
+    /// Whether nothing is tried before the name is resolved.
+    pub(super) fn resolves_first(&self, asks: Asks) -> bool {
+        asks == Asks::First && !self.asking.is_empty()
     }
 
-    fn tries(&self, tests: Range<usize>, facts: &Facts<'_>, name: &Asked<'_>, gate: &mut Gate) -> Outcome {
-        for test in self.tests.get(tests).unwrap_or_default() {
-            if matches!(test, Test::Ip(_)) && gate.stops() {
-                return Outcome::Asks;
-            }
-            if !test.holds(facts, name) {
-                return Outcome::Fails;
-            }
-        }
-        Outcome::Holds
+    /// How many rules there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
     }
-}
 
-/// Stands before conditions on the target's address.
-pub(super) struct Gate {
-    /// Nothing more can be learnt by resolving.
-    pub(super) open: bool,
-    on_demand: bool,
-    /// Somebody came by while more could be learnt.
-    pub(super) met: bool,
-}
+    /// The tests of a rule.
+    pub(super) fn tests(&self, rule: usize) -> &[Test] {
+        let end = |rule: usize| self.ends.get(rule).map(|end| place(*end));
+        let begin = rule.checked_sub(1).map_or(Some(0), end);
+        let tests = begin.zip(end(rule)).and_then(|(begin, end)| self.tests.get(begin..end));
+        tests.unwrap_or_default()
+    }
 
-impl Gate {
-    /// Whether the name must be resolved before going on.
-    pub(super) fn stops(&mut self) -> bool {
-        self.met |= !self.open;
-        !self.open && self.on_demand
+    /// Whether a rule holds that was found by the condition it is filed by.
+    fn holds(&self, rule: u32, facts: &Facts<'_>) -> bool {
+        self.tests(place(rule)).iter().all(|test| test.holds(facts))
+    }
+
+    /// The first rule that comes so far as to look at addresses.
+    fn asks_at(&self, facts: &Facts<'_>) -> Option<u32> {
+        let comes =
+            |rule: u32, lead: u32| self.tests(place(rule)).iter().take(place(lead)).all(|test| test.holds(facts));
+        self.asking.iter().find(|(rule, lead)| comes(*rule, *lead)).map(|(rule, _)| *rule)
     }
 }
 
-enum Outcome {
-    Holds,
-    Fails,
-    Asks,
-}
-
-/// What a rule asks, as far as it decides with whom it can be tried together.
+/// When the name is resolved, if ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    Names,
-    Nets,
-    Other,
+pub(super) enum Asks {
+    /// Never: nothing more can be learnt, or it is not wanted.
+    Never,
+    /// Before any rule, if any looks at addresses.
+    First,
+    /// As soon as a rule looks at addresses.
+    AtOnce,
+    /// When no rule takes the flow and one has looked at addresses.
+    AtLast,
 }
 
-impl Shape {
-    fn of(when: &When) -> Self {
-        let (names, ips) = (!when.domain.0.is_empty(), !when.ip.0.is_empty());
-        let plain = || when.ip.0.iter().all(|rule| !rule.negated && matches!(rule.set, IpSet::Net(_)));
-        match (names, ips) {
-            (true, false) if nothing_else(when) => Self::Names,
-            (false, true) if plain() && nothing_else(when) => Self::Nets,
-            _ => Self::Other,
+impl Asks {
+    pub(super) fn new(strategy: RouteStrategy, facts: &Facts<'_>) -> Self {
+        match strategy {
+            _ if !facts.can_resolve() => Self::Never,
+            RouteStrategy::AsIs => Self::Never,
+            RouteStrategy::AlwaysIp => Self::First,
+            RouteStrategy::IpOnDemand => Self::AtOnce,
+            RouteStrategy::IpIfNonMatch => Self::AtLast,
         }
     }
 }
 
-/// Whether nothing is asked but the target's name and address.
-fn nothing_else(when: &When) -> bool {
+/// What a rule asks before it looks at addresses of the target, as a text that only equal ones have.
+fn before_addresses(when: &When) -> String {
+    // Every field is named, so that a new condition cannot be forgotten here.
     let When {
         domain: _,
         ip: _,
-        source,
-        local,
+        source: _,
+        local: _,
         port,
         source_port,
         local_port,
@@ -201,34 +166,25 @@ fn nothing_else(when: &When) -> bool {
         webhook: _,
     } = when;
     let ports = [port, source_port, local_port, vless_route];
-    ports.iter().all(|set| set.is_none())
-        && network.is_none()
-        && [source, local].iter().all(|list| list.0.is_empty())
-        && [user, protocol, process, local_os].iter().all(|list| list.is_empty())
-        && inbound.is_empty()
-        && attrs.is_empty()
+    format!("{:?}", (ports, network, user, inbound, protocol, attrs, process, local_os))
 }
 
-fn plain_nets(rules: &IpRules) -> impl Iterator<Item = ipnet::IpNet> + '_ {
-    rules.0.iter().filter_map(|rule| match rule.set {
-        IpSet::Net(net) => Some(net),
-        IpSet::List(_) => None,
-    })
-}
-
-/// Finds out which of several rules is the bad one, to name it.
-fn blame(error: CompileError, lists: &Lists, rules: &[(&str, &When)], among: Range<usize>) -> RuleError {
-    let bad = |domain: &DomainRules| Names::compile(domain.0.iter().map(|rule| (rule, 0)), lists).is_err();
-    let found = rules.get(among).unwrap_or_default().iter().find(|rule| bad(&rule.1.domain));
+/// Names the rule whose names do not compile.
+fn blame(at: Option<u32>, error: CompileError, lists: &Lists, rules: &[(&str, &When)]) -> RuleError {
+    let bad = |when: &When| Names::compile(when.domain.0.iter().map(|rule| (rule, 0)), lists).is_err();
+    let found = match at {
+        Some(at) => rules.get(place(at)),
+        None => rules.iter().find(|rule| bad(rule.1)),
+    };
     RuleError { name: found.map_or("", |rule| rule.0).to_owned(), what: Fault::Set(error) }
 }
 
-fn value(rule: usize) -> u32 {
-    u32::try_from(rule).unwrap_or(u32::MAX - 1)
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
-pub(super) fn place(value: u32) -> usize {
-    value as usize
+fn place(number: u32) -> usize {
+    number as usize
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 use std::cell::OnceCell;
 
 use crate::addr::{PortSet, Tag};
-use crate::geo::{Addresses, Hashed, Lists, Names};
+use crate::geo::{Addresses, Hashed, Lists};
 use crate::model::fields::Networks;
 use crate::model::routing::When;
 
 use super::attrs::{Attrs, Users};
 use super::error::Fault;
 use super::facts::Facts;
+use super::filed::Filed;
 
 /// One condition. The kinds stand in the order in which a rule tries them; it is Xray's, and can be seen where trying an
 /// address means to resolve a name first.
@@ -27,13 +28,16 @@ pub(super) enum Test {
     User(Box<Users>),
     Attrs(Attrs),
     Ip(Box<Addresses>),
+    /// The target's address, where the rule is filed by it: whoever finds the rule has tried it.
+    IpFiled,
     Source(Box<Addresses>),
     Local(Box<Addresses>),
-    Domain(Box<Names>),
+    /// The target's name. Every rule that asks for it is filed by it: whoever finds the rule has tried it.
+    DomainFiled,
 }
 
 /// Compiles conditions into tests in their order.
-pub(super) fn compile(when: &When, lists: &Lists) -> Result<Vec<Test>, Fault> {
+pub(super) fn compile(when: &When, filed: Filed, lists: &Lists) -> Result<Vec<Test>, Fault> {
     let mut tests = vec![];
     // Every field is named, so that a new condition cannot be forgotten here.
     let When {
@@ -79,14 +83,18 @@ pub(super) fn compile(when: &When, lists: &Lists) -> Result<Vec<Test>, Fault> {
     if !attrs.is_empty() {
         tests.push(Test::Attrs(Attrs::compile(attrs)?));
     }
-    for (list, test) in [(ip, Test::Ip as fn(_) -> _), (source, Test::Source), (local, Test::Local)] {
+    if filed == Filed::Ip {
+        tests.push(Test::IpFiled);
+    } else if !ip.0.is_empty() {
+        tests.push(Test::Ip(Box::new(Addresses::compile(&ip.0, lists)?)));
+    }
+    for (list, test) in [(source, Test::Source as fn(_) -> _), (local, Test::Local)] {
         if !list.0.is_empty() {
             tests.push(test(Box::new(Addresses::compile(&list.0, lists)?)));
         }
     }
     if !domain.0.is_empty() {
-        let names = Names::compile(domain.0.iter().map(|rule| (rule, 0)), lists)?;
-        tests.push(Test::Domain(Box::new(names)));
+        tests.push(Test::DomainFiled);
     }
     Ok(tests)
 }
@@ -115,9 +123,14 @@ impl<'f> Asked<'f> {
 }
 
 impl Test {
-    /// Whether the flow meets it. [`Test::Ip`] looks at whatever addresses are known; whether to resolve first is the
+    /// Whether it looks at addresses of the target.
+    pub(super) fn looks_at_addresses(&self) -> bool {
+        matches!(self, Self::Ip(_) | Self::IpFiled)
+    }
+
+    /// Whether the flow meets it; what the rule is filed by counts as met. [`Test::Ip`] looks at whatever addresses are known; whether to resolve first is the
     /// router's business.
-    pub(super) fn holds(&self, facts: &Facts<'_>, name: &Asked<'_>) -> bool {
+    pub(super) fn holds(&self, facts: &Facts<'_>) -> bool {
         match self {
             Self::Never => false,
             Self::Inbound(tags) => tags.binary_search_by(|tag| tag.as_str().cmp(facts.inbound)).is_ok(),
@@ -134,7 +147,7 @@ impl Test {
             Self::Ip(addresses) => facts.ips().iter().any(|ip| addresses.contains(*ip)),
             Self::Source(addresses) => addresses.contains(facts.source.ip()),
             Self::Local(addresses) => addresses.contains(facts.local.ip()),
-            Self::Domain(names) => name.hashed().is_some_and(|name| names.first_of(name).is_some()),
+            Self::IpFiled | Self::DomainFiled => true,
         }
     }
 }

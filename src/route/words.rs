@@ -42,14 +42,15 @@ pub(super) fn told(test: &Test, facts: &Facts<'_>, holds: bool) -> String {
         }
         Test::Source(addresses) => address("source", facts.source.ip(), addresses),
         Test::Local(addresses) => address("localIP", facts.local.ip(), addresses),
-        Test::Domain(names) if holds => domain(names, facts),
-        Test::Domain(_) => no_domain(facts),
+        // Whoever looks at a rule by what it is filed by knows more.
+        Test::IpFiled => no_ip(facts),
+        Test::DomainFiled => no_domain(facts),
     }
 }
 
-/// Which entry holds the name.
-pub(super) fn domain(names: &Names, facts: &Facts<'_>) -> String {
-    let found = facts.domain().and_then(|name| names.find(name));
+/// Which entry of a rule holds the name.
+pub(super) fn domain(names: &Names, facts: &Facts<'_>, rule: u32) -> String {
+    let found = facts.domain().and_then(|name| names.find_of(name, rule));
     let text = found.map(|met| match met.list {
         Some(list) => {
             let list = DomainRule::List(list);

@@ -6,7 +6,7 @@ use super::*;
 use crate::addr::{DomainName, Network, PortSet};
 use crate::geo::Lists;
 use crate::model::fields::Networks;
-use crate::model::matcher::{Bare, DomainRule, IpRule};
+use crate::model::matcher::{Bare, DomainRule, DomainRules, IpRule, IpRules};
 
 fn domains(texts: &[&str]) -> DomainRules {
     DomainRules::of(texts.iter().map(|text| DomainRule::parse(text, Bare::Keyword).unwrap()).collect())
@@ -202,7 +202,7 @@ fn a_sniffed_name_beside_an_address() {
 }
 
 #[test]
-fn runs_of_rules_decide_as_single_ones_do() {
+fn the_first_rule_counts_however_it_is_filed() {
     let name = |text: &str| When { domain: domains(&[text]), ..When::default() };
     let net = |text: &str| When { ip: ips(&[text]), ..When::default() };
     let rules = [
@@ -216,7 +216,6 @@ fn runs_of_rules_decide_as_single_ones_do() {
         name("dotless:"),
     ];
     let together = router(RouteStrategy::AsIs, &rules);
-    assert_eq!(together.steps.len(), 5);
     for (host, want) in [
         ("b.example", Some(0)),
         ("a.example", Some(1)),
@@ -229,6 +228,64 @@ fn runs_of_rules_decide_as_single_ones_do() {
     ] {
         assert_eq!(run(&together, &to(host, 80), &[]).0, want, "{host}");
     }
+}
+
+#[test]
+fn rules_that_a_flow_has_nothing_to_do_with_are_not_tried() {
+    let ports = |n: u16| Some(PortSet::one(n));
+    let kinds: [fn(u16) -> When; 6] = [
+        |n| When { domain: domains(&[&format!("domain:s{n}.example")]), ..When::default() },
+        |n| When { ip: ips(&[&format!("10.{}.{}.0/24", n / 256, n % 256)]), ..When::default() },
+        |n| When { source: ips(&[&format!("10.{}.{}.0/24", n / 256, n % 256)]), ..When::default() },
+        |n| When { inbound: vec![format!("in{n}").as_str().into()], ..When::default() },
+        |n| When { user: vec![format!("user{n}@x")], ..When::default() },
+        |n| When { port: Some(PortSet::one(n)), ..When::default() },
+    ];
+    // All kinds one after the other, each with a second condition that the flow meets.
+    let rules: Vec<When> = (1000..4000)
+        .map(|n| When { network: Some(Networks::TCP), source_port: ports(4000), ..kinds[usize::from(n % 6)](n) })
+        .collect();
+    let router = router(RouteStrategy::AsIs, &rules);
+    let mut asks = [to("www.s7.test", 443), to("192.0.2.1", 443), to("www.s1200.example", 443), to("10.4.177.1", 443)];
+    asks[1].facts.user = Some("nobody@x");
+    let tried: Vec<u32> = asks
+        .iter()
+        .map(|ask| {
+            let facts = Facts { name: ask.name.as_ref(), address: ask.address, ..shorter(ask.facts) };
+            let mut tried = 0;
+            let asked = Asked::new(facts.domain());
+            router.index.first_where(&facts, &asked, u32::MAX, |_| {
+                tried += 1;
+                false
+            });
+            tried
+        })
+        .collect();
+    assert_eq!(tried, [0, 0, 1, 1]);
+    assert_eq!(hit(&rules, &asks[2]), Some(200));
+    assert_eq!(hit(&rules, &asks[3]), Some(201));
+}
+
+#[test]
+fn of_two_rules_for_one_name_the_second_takes_what_the_first_does_not() {
+    let rule = |text: &str, port| When { domain: domains(&[text]), port: Some(PortSet::one(port)), ..When::default() };
+    let net = |text: &str, port| When { ip: ips(&[text]), port: Some(PortSet::one(port)), ..When::default() };
+    let rules = [
+        rule("domain:example", 1),
+        rule("domain:example", 2),
+        rule("keyword:exam", 3),
+        rule("domain:example", 3),
+        net("10.0.0.0/8", 1),
+        net("10.0.0.0/8", 2),
+        net("10.0.0.0/24", 2),
+        net("0.0.0.0/0", 3),
+    ];
+    for port in [1, 2, 3] {
+        assert_eq!(hit(&rules, &to("a.example", port)), Some(usize::from(port) - 1));
+        let want = [4, 5, 7][usize::from(port) - 1];
+        assert_eq!(hit(&rules, &to("10.0.0.1", port)), Some(want));
+    }
+    assert_eq!((hit(&rules, &to("a.example", 4)), hit(&rules, &to("10.0.0.1", 4))), (None, None));
 }
 
 #[test]
@@ -283,15 +340,19 @@ mod explaining {
             maybe("80,443"),
             maybe("1-2000"),
             proptest::option::weighted(0.2, Just(Networks::UDP)),
-            proptest::collection::vec(Just("in".into()), 0..2),
+            proptest::collection::vec(proptest::sample::select(&["in", "other"][..]), 0..2),
+            some(&["127.0.0.0/8", "127.0.0.1", "!127.0.0.0/8", "192.0.2.0/24"]),
+            proptest::collection::vec(proptest::sample::select(&["me@x", "you@x", "regexp:^me"][..]), 0..2),
         )
-            .prop_map(|(names, nets, port, source_port, network, inbound)| When {
+            .prop_map(|(names, nets, port, source_port, network, inbound, sources, users)| When {
                 domain: domains(&names),
                 ip: ips(&nets),
                 port,
                 source_port,
                 network,
-                inbound,
+                inbound: inbound.into_iter().map(Into::into).collect(),
+                source: ips(&sources),
+                user: users.into_iter().map(str::to_owned).collect(),
                 ..When::default()
             })
     }
@@ -322,7 +383,8 @@ mod explaining {
             let ask = to(host, port);
             let resolved = resolved.filter(|_| ask.name.is_some());
             let facts = Facts {
-                name: ask.name.as_ref(), address: ask.address, network, resolved: resolved.as_deref(), ..shorter(ask.facts)
+                name: ask.name.as_ref(), address: ask.address, network, resolved: resolved.as_deref(), user: Some("me@x"),
+                ..shorter(ask.facts)
             };
             let (decision, explained) = (router.decide(&facts), router.explain(&facts));
             prop_assert_eq!(explained.decision, decision);

@@ -2,7 +2,9 @@
 //! pieces, and panics where the two come to different things, where a codec claims more than it was shown, or where what
 //! it wrote is not what it reads.
 
+mod dns;
 mod feed;
+mod geo;
 mod gun;
 mod haproxy;
 mod http;
@@ -26,6 +28,9 @@ pub type Target = fn(&[u8]);
 /// All targets, by the names of their folders in the corpus.
 pub const ALL: &[(&str, Target)] = &[
     ("client-hello", tls::hello),
+    ("dns-answer", dns::answer),
+    ("dns-question", dns::question),
+    ("geodata", geo::file),
     ("gun", gun::hunks),
     ("gun-paths", gun::paths),
     ("haproxy", haproxy::read),

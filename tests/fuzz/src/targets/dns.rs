@@ -1,0 +1,31 @@
+//! Messages of DNS.
+
+use etemenanki::addr::DomainName;
+use etemenanki::dns::{BadReply, Family, query, reply};
+
+/// Takes the bytes for the answer to a question about a fixed name, with the id that they bear.
+pub fn answer(data: &[u8]) {
+    let name = DomainName::new("www.example.com").expect("a name");
+    let id = u16::from_be_bytes([data.first().copied().unwrap_or(0), data.get(1).copied().unwrap_or(0)]);
+    for family in [Family::V4, Family::V6] {
+        let Ok(said) = reply(data, id, &name, family) else { continue };
+        // A record has eleven bytes besides its address.
+        assert!(said.ips.len() * 11 <= data.len(), "more addresses than bytes");
+        assert!(said.ips.iter().all(|ip| ip.is_ipv4() == (family == Family::V4)));
+        assert!(said.ttl > 0);
+        assert_eq!(reply(data, id ^ 1, &name, family), Err(BadReply::Other), "the id is not its own");
+        let other = DomainName::new("www.example.org").expect("a name");
+        assert_eq!(reply(data, id, &other, family), Err(BadReply::Other), "it answers another question");
+        assert_eq!(reply(&data[..data.len().min(11)], id, &name, family), Err(BadReply::Malformed));
+    }
+}
+
+/// Takes the bytes for a name and asks about it: what is sent is a question, and no answer to itself.
+pub fn question(data: &[u8]) {
+    let Some(name) = std::str::from_utf8(data).ok().and_then(|text| DomainName::new(text).ok()) else { return };
+    for (family, client) in [(Family::V4, None), (Family::V6, "192.0.2.7".parse().ok())] {
+        let Some(sent) = query(7, &name, family, client) else { continue };
+        assert!(sent.len() <= 512, "a question of {} bytes", sent.len());
+        assert_eq!(reply(&sent, 7, &name, family), Err(BadReply::Question));
+    }
+}
