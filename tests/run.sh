@@ -17,6 +17,7 @@ microsocks microsocks        1.0.3
 nginx      nginx             1.22.1
 danted     dante-server      1.4.2
 dnsmasq    dnsmasq-base      2.89
+dig        bind9-dnsutils    9.18.0
 v2ray      v2ray             4.34.0
 ss-server  shadowsocks-libev 3.3.5
 trojan     trojan            1.16.0

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::bench_args::{Replay, Simulate};
 use super::control;
+use super::dns_args::Dns;
 use super::geodata_args::{self, Geodata};
 use super::route_args::Route;
 
@@ -19,6 +20,8 @@ Examples:
   etemenanki balancers                      see who serves in a running engine, and why
   etemenanki route config.json --target www.example.com:443
                                             see which rule takes a target, and why
+  etemenanki dns config.json www.example.com
+                                            see which server answers, and why
 
 Exit status:
   0    all went well
@@ -26,6 +29,7 @@ Exit status:
   2    the command line makes no sense
   3    no engine runs that could be asked
   4    several engines run; name one with --socket
+  5    a name (of the verb dns) does not exist or has no address
   23   the configuration is bad (a service manager should not try again)
   255  the configuration is good but cannot start now, as when a port is taken";
 
@@ -94,6 +98,8 @@ pub enum Command {
     },
     /// Explain which way a flow would take, and why; no traffic is sent
     Route(Route),
+    /// Look names up as the engine would, and explain which server is asked, what it says, and why
+    Dns(Dns),
     /// Look into geodata files (geosite.dat, geoip.dat), or make one from text
     #[command(after_help = geodata_args::EXAMPLES)]
     Geodata {

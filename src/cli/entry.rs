@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::args::{Command, Program};
 use super::exit::Exit;
-use super::{argv, control, convert, geodata, replay, route, run, schema, simulate, tools};
+use super::{argv, control, convert, dns, geodata, replay, route, run, schema, simulate, tools};
 
 /// The whole program.
 #[must_use]
@@ -30,6 +30,7 @@ pub fn main() -> ExitCode {
         Command::Convert(args) => convert::run(args),
         Command::Schema { what } => schema::run(&what),
         Command::Route(args) => route::route(&args),
+        Command::Dns(args) => dns::dns(&args),
         Command::Geodata { what } => geodata::geodata(&what),
         Command::Balancers(args) => control::balancers(&args),
         Command::Pin(args) => control::pin(args),

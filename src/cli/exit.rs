@@ -15,6 +15,8 @@ pub enum Exit {
     NoEngine = 3,
     /// Several engines run, and none was named.
     ManyEngines = 4,
+    /// A name does not exist, or has no address.
+    NoName = 5,
     /// The configuration is bad; units carry `RestartPreventExitStatus=23`.
     Config = 23,
     /// The configuration is good, but it cannot start now.

@@ -9,6 +9,8 @@ mod assets;
 mod bench_args;
 mod control;
 mod convert;
+mod dns;
+mod dns_args;
 mod entry;
 mod exit;
 mod fetch;

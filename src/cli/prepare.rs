@@ -48,7 +48,8 @@ pub fn read(files: &[OsString]) -> Result<Vec<Source>, String> {
 /// Makes of texts what would run, or tells all that is wrong with them.
 pub fn prepare(sources: Vec<Source>, assets: &Assets, absent: Absent) -> Result<Prepared, String> {
     let mut loaded = load(sources, &Options { strict: false, env: &|name| std::env::var(name).ok() });
-    let config = loaded.link();
+    let mut config = loaded.link();
+    reload::add_hosts(&mut loaded, config.as_mut(), Path::new(reload::SYSTEM_HOSTS));
     let (found, absent) = match absent {
         Absent::Refuse => (reload::load_lists(&mut loaded, assets, None), BTreeSet::new()),
         Absent::Empty => reload::lists_there_are(&loaded, assets),

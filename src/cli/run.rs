@@ -1,6 +1,7 @@
 //! `run`: from the arguments to a running engine, and the words on the way.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::args::Run;
@@ -43,7 +44,8 @@ pub fn run(args: Run) -> Exit {
             return Exit::Config;
         }
     };
-    let config = loaded.link();
+    let mut config = loaded.link();
+    reload::add_hosts(&mut loaded, config.as_mut(), Path::new(reload::SYSTEM_HOSTS));
     let assets = assets();
     let found = reload::load_lists(&mut loaded, &assets, None);
     if args.dump {

@@ -1,6 +1,6 @@
 //! Names to addresses, as the `dns` section says.
 //!
-//! `message`, `hosts`, `plan`, `cache`, `filter` and `fake` are pure: bytes and time are arguments there.
+//! `message`, `question`, `hijack`, `hosts`, `plan`, `cache`, `filter` and `fake` are pure: bytes and time are arguments there.
 
 mod ask;
 mod cache;
@@ -9,12 +9,15 @@ mod fake;
 mod fakes;
 mod family;
 mod filter;
+mod hijack;
 mod hosts;
 mod look;
 mod message;
 mod plan;
+mod question;
 mod resolve;
 mod server;
+mod told;
 mod trace;
 
 pub use cache::{Answer, Cache, Kept, Rules};
@@ -22,10 +25,12 @@ pub use error::DnsError;
 pub use fake::{Faked, Pool};
 pub use fakes::{Fakes, Givers};
 pub use family::{Families, Family};
+pub use hijack::{Handled, Handling};
 pub use hosts::{Hosts, Told};
 pub use look::{Asked, By, Looked};
 pub use message::{BadReply, Reply, query, reply};
 pub use plan::{Plan, Step, Why};
+pub use question::{BadQuestion, Question};
 pub use resolve::Dns;
 pub use trace::{Considered, Explained, Heard, How, Part};
 

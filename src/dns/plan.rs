@@ -54,6 +54,8 @@ pub enum Why {
     Fallback,
     /// Nobody else is left.
     Last,
+    /// It alone was to be asked.
+    Chosen,
     /// Not asked: it is for its own names only (`skipFallback`).
     Skipped,
     /// Not asked: only those are that the name asks for (`disableFallback`).
@@ -64,13 +66,15 @@ pub enum Why {
     BehindFinal(usize),
     /// Not asked: what it gives is for clients only.
     Fake,
+    /// Not asked: another alone was to be.
+    Others,
 }
 
 impl Why {
     /// Whether the server is asked.
     #[must_use]
     pub fn is_asked(self) -> bool {
-        matches!(self, Self::Rule(_) | Self::Local | Self::Fallback | Self::Last)
+        matches!(self, Self::Rule(_) | Self::Local | Self::Fallback | Self::Last | Self::Chosen)
     }
 }
 

@@ -75,7 +75,7 @@ impl Dns {
     /// # Errors
     /// [`DnsError`]: what the name lacks if a server says so, else how the first server failed.
     pub async fn resolve(&self, house: &Arc<dyn Services>, name: &DomainName) -> Result<Arc<[IpAddr]>, DnsError> {
-        self.find(house, name, Asked::REAL, None).await.map(|looked| looked.ips)
+        self.find(house, name, Asked::REAL, Watch::NONE).await.map(|looked| looked.ips)
     }
 
     /// The same for whoever wants some families only, fake addresses, or to know for how long the answer is good.
@@ -83,23 +83,37 @@ impl Dns {
     /// # Errors
     /// As for [`Self::resolve`]; [`DnsError::code`] is the response code for it.
     pub async fn look(&self, house: &Arc<dyn Services>, name: &DomainName, asked: Asked) -> Result<Looked, DnsError> {
-        self.find(house, name, asked, None).await
+        self.find(house, name, asked, Watch::NONE).await
     }
 
-    /// Looks a name up and tells how that went.
-    pub async fn explain(&self, house: &Arc<dyn Services>, name: &DomainName, asked: Asked) -> Explained {
+    /// The servers in their order, as the configuration writes them.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(|server| &*server.name)
+    }
+
+    /// Looks a name up and tells how that went. With `only`, the server at this place alone is asked.
+    pub async fn explain(
+        &self,
+        house: &Arc<dyn Services>,
+        name: &DomainName,
+        asked: Asked,
+        only: Option<usize>,
+    ) -> Explained {
         let (trace, begun) = (Arc::<Trace>::default(), Instant::now());
         let families = asked.families.and(self.families);
         let hosts = self.hosts.explain(name);
         let asked_about = self.told(name, families).err();
-        let servers = asked_about.as_ref().map(|name| self.considered(name, asked)).unwrap_or_default();
-        let outcome = self.find(house, name, asked, Some(&trace)).await;
+        let servers = asked_about.as_ref().map(|name| self.considered(name, asked, only)).unwrap_or_default();
+        let outcome = self.find(house, name, asked, Watch { trace: Some(&trace), only }).await;
         let heard = trace.heard();
         Explained { families, hosts, name: asked_about, servers, heard, outcome, took: begun.elapsed() }
     }
 
-    fn considered(&self, name: &DomainName, asked: Asked) -> Vec<Considered> {
+    fn considered(&self, name: &DomainName, asked: Asked, only: Option<usize>) -> Vec<Considered> {
         let mut all: Vec<(usize, Why)> = self.plan.explain(name);
+        if let Some(only) = only {
+            all = (0..self.servers.len()).map(|at| (at, if at == only { Why::Chosen } else { Why::Others })).collect();
+        }
         for (at, why) in &mut all {
             if why.is_asked() && !asked.fakes && self.servers.get(*at).is_some_and(|server| server.is_fake()) {
                 *why = Why::Fake;
@@ -156,8 +170,9 @@ impl Dns {
         house: &Arc<dyn Services>,
         name: &DomainName,
         asked: Asked,
-        trace: Option<&Arc<Trace>>,
+        watch: Watch<'_>,
     ) -> Result<Looked, DnsError> {
+        let Watch { trace, only } = watch;
         let wants = asked.families.and(self.families);
         if wants.is_empty() {
             return Err(DnsError::NoAddress);
@@ -166,7 +181,11 @@ impl Dns {
             Ok(looked) => return looked,
             Err(name) => name,
         };
-        let (order, asked) = (self.order(&name, asked), Asked { families: wants, ..asked });
+        let order = match only {
+            Some(server) => vec![Step { server, matched: false, group: 0 }],
+            None => self.order(&name, asked),
+        };
+        let asked = Asked { families: wants, ..asked };
         let (place, (ips, ttl)) = if self.parallel {
             self.at_once(house, &name, asked, &order, trace).await?
         } else {
@@ -261,6 +280,18 @@ impl Dns {
         }
         found.ok_or_else(|| failure.said())
     }
+}
+
+/// What an explanation wants beside the answer.
+#[derive(Clone, Copy)]
+struct Watch<'a> {
+    trace: Option<&'a Arc<Trace>>,
+    /// The server that is asked alone.
+    only: Option<usize>,
+}
+
+impl Watch<'_> {
+    const NONE: Self = Self { trace: None, only: None };
 }
 
 /// What is told of several failures: that the name lacks something if a server says so, else the first.

@@ -14,6 +14,7 @@ use super::fakes::{Fakes, Givers};
 use super::family::{Families, Family};
 use super::filter::Filter;
 use super::look::Asked;
+use super::told;
 use super::trace::{Heard, How, Part, Trace};
 use crate::addr::{DomainName, Tag};
 use crate::flow::Services;
@@ -177,6 +178,16 @@ impl Server {
     }
 
     async fn by_system(&self, name: &DomainName, wants: Families) -> Result<Found, DnsError> {
+        let begun = is_told().then(Instant::now);
+        let found = self.of_system(name, wants).await;
+        if let (Some(begun), Ok((ips, _))) = (begun, &found) {
+            let outcome = told::Outcome { found: Ok(ips), took: Some(begun.elapsed()) };
+            tracing::info!(target: "access::dns", "localhost got answer: {name} -> {outcome}");
+        }
+        found
+    }
+
+    async fn of_system(&self, name: &DomainName, wants: Families) -> Result<Found, DnsError> {
         let found = tokio::net::lookup_host((name.as_str(), 0)).await;
         // What the system says of a name that does not exist cannot be told from its other failures.
         let found = found.map_err(|error| self.unreachable(error.to_string()))?;
@@ -191,6 +202,7 @@ impl Server {
         wants: Families,
         parts: &mut Option<Vec<Part>>,
     ) -> Result<Found, DnsError> {
+        let begun = is_told().then(Instant::now);
         let v4 = self.one(house, name, Family::V4, wants.v4);
         let v6 = self.one(house, name, Family::V6, wants.v6);
         let (v4, v6) = tokio::join!(v4, v6);
@@ -202,6 +214,7 @@ impl Server {
             };
             parts.extend([part(Family::V4, &v4), part(Family::V6, &v6)].into_iter().flatten());
         }
+        let hows = begun.map(|_| [&v4, &v6].into_iter().flatten().map(|(how, _)| *how).collect::<Vec<_>>());
         let (mut ips, mut ttl, mut error) = (vec![], u32::MAX, None);
         for (_, outcome) in [v4, v6].into_iter().flatten() {
             match outcome {
@@ -217,7 +230,16 @@ impl Server {
                 Err(failure) => error = Some(failure),
             }
         }
-        if ips.is_empty() { Err(error.unwrap_or(DnsError::NoAddress)) } else { Ok((ips, ttl)) }
+        let found = if ips.is_empty() { Err(error.unwrap_or(DnsError::NoAddress)) } else { Ok((ips, ttl)) };
+        if let (Some(begun), Some(hows)) = (begun, hows)
+            && let Some(status) = told::status(&hows)
+        {
+            let took = hows.contains(&How::Asked).then(|| begun.elapsed());
+            let outcome = told::Outcome { found: found.as_ref().map(|(ips, _)| ips.as_slice()), took };
+            let server = told::name_of(&self.settings.form, &self.name);
+            tracing::info!(target: "access::dns", "{server} {status} {name}. -> {outcome}");
+        }
+        found
     }
 
     async fn one(
@@ -299,6 +321,11 @@ impl Server {
     fn unreachable(&self, why: String) -> DnsError {
         DnsError::Unreachable { server: Arc::clone(&self.name), why }
     }
+}
+
+/// Whether the access log wants to know which names were asked about.
+fn is_told() -> bool {
+    tracing::enabled!(target: "access::dns", tracing::Level::INFO)
 }
 
 /// For how many seconds what the system says is good; it does not tell (Xray's number).

@@ -230,7 +230,7 @@ const ONLY_V4: Asked = Asked { families: Families { v4: true, v6: false }, fakes
 
 async fn explain(dns: &Dns, name: &str) -> Explained {
     let house: Arc<dyn Services> = Arc::new(Open);
-    dns.explain(&house, &DomainName::new(name).unwrap(), Asked::REAL).await
+    dns.explain(&house, &DomainName::new(name).unwrap(), Asked::REAL, None).await
 }
 
 #[tokio::test]

@@ -123,7 +123,8 @@ fn exits(
     crypto: &Crypto,
     lists: &Lists,
 ) -> Result<Box<[Exit]>, BuildError> {
-    let maker = Maker { all: &config.outbounds, crypto, lists };
+    let levels = Levels::new(&config.policy);
+    let maker = Maker { all: &config.outbounds, crypto, lists, levels: &levels };
     let kept = before.map(|before| Kept { before, now: config, pairs: pairs::outbounds(before.config, config) });
     let one = |(at, written): (usize, &Written)| {
         let (life, running) = kept.as_ref().map(|kept| kept.parts(at)).unwrap_or_default();
@@ -151,8 +152,14 @@ impl Kept<'_> {
     fn parts(&self, at: usize) -> (Option<Arc<Life>>, Option<Arc<Outbound>>) {
         let old = self.pairs.fates.get(at).and_then(|fate| fate.same());
         let Some(exit) = old.and_then(|old| self.before.snapshot.exits.get(old)) else { return (None, None) };
-        let current = self.before.same_lists || self.now.outbounds.get(at).is_none_or(|one| !outbound_names_any(one));
-        (Some(Arc::clone(&exit.life)), (current && self.runs_on(at)).then(|| Arc::clone(&exit.outbound)))
+        let same_lists =
+            self.before.same_lists || self.now.outbounds.get(at).is_none_or(|one| !outbound_names_any(one));
+        // Of the policy this kind alone keeps something itself.
+        let same_limits = !matches!(*exit.outbound, Outbound::Dns(_)) || self.before.config.policy == self.now.policy;
+        (
+            Some(Arc::clone(&exit.life)),
+            (same_lists && same_limits && self.runs_on(at)).then(|| Arc::clone(&exit.outbound)),
+        )
     }
 
     fn runs_on(&self, mut at: usize) -> bool {

@@ -86,7 +86,7 @@ impl Engine {
 #[derive(Debug)]
 pub struct Ready {
     pub(super) shared: Arc<Shared>,
-    plan: Plan,
+    pub(super) plan: Plan,
     made: Vec<Made>,
     watched: Vec<Watched>,
     web: Web,

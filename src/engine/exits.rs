@@ -11,21 +11,23 @@ use std::sync::Arc;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-use crate::addr::OutboundId;
+use super::snapshot::Levels;
+use crate::addr::{Network, OutboundId};
+use crate::dns::Handling;
 use crate::geo::{Addresses, Lists};
 use crate::model::fields::DomainStrategy;
 use crate::model::keys;
 use crate::model::outbound::{Outbound as Written, OutboundKind};
 use crate::model::protocol::{
-    Answer as WrittenAnswer, ApplyTo, FinalAction, FinalRule as WrittenRule, Fragment as WrittenFragment,
-    Freedom as WrittenFreedom, Noise as WrittenNoise, NoiseKind, Packets, SocksVersion,
+    Answer as WrittenAnswer, ApplyTo, DnsNetwork, DnsOut, FinalAction, FinalRule as WrittenRule,
+    Fragment as WrittenFragment, Freedom as WrittenFreedom, Noise as WrittenNoise, NoiseKind, Packets, SocksVersion,
 };
 use crate::model::server::Server as WrittenServer;
 use crate::model::sockopt::SockOpt;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
-    Answer, Blackhole, FinalRule, FinalRules, Freedom, Http, Lookup, Loopback, Mux, Noise, NoiseBytes, Outbound,
-    Redirect, Responder, Server, Socks, Source, Version, Way, Within,
+    Answer, Blackhole, FinalRule, FinalRules, Freedom, Hijack, Http, Lookup, Loopback, Mux, Noise, NoiseBytes,
+    Outbound, Redirect, Responder, Server, Socks, Source, Version, Way, Within,
 };
 use crate::proto::fragment::{Fragment, Writes};
 use crate::shape::{Dialect, Ranged};
@@ -38,6 +40,7 @@ pub(super) struct Maker<'a> {
     pub(super) all: &'a [Written],
     pub(super) crypto: &'a Crypto,
     pub(super) lists: &'a Lists,
+    pub(super) levels: &'a Levels,
 }
 
 impl Maker<'_> {
@@ -63,6 +66,7 @@ impl Maker<'_> {
                 WrittenAnswer::None => Answer::None,
                 WrittenAnswer::Http => Answer::Http,
             })),
+            OutboundKind::Dns(dns) => Outbound::Dns(self.hijack(dns, written)?),
             OutboundKind::Responder(responder) => Outbound::Responder(Responder::new(&responder.host)),
             OutboundKind::Loopback(back) => Outbound::Loopback(Loopback::new(back.inbound_tag.clone())),
             OutboundKind::Shadowsocks(served) => {
@@ -89,6 +93,22 @@ impl Maker<'_> {
             }
             OutboundKind::Vmess(served) => Outbound::Vmess(vmess::vmess(self.way(written, Inner::Opaque)?, served)),
             other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
+        })
+    }
+
+    /// Questions are passed on as a direct flow would leave by this outbound.
+    fn hijack(&self, dns: &DnsOut, written: &Written) -> Result<Hijack, String> {
+        let mut direct = direct(&WrittenFreedom::default(), written, self.behind(written), self.lists)?;
+        direct.redirect = Redirect { host: dns.address.clone(), port: Some(dns.port.0).filter(|port| *port != 0) };
+        Ok(Hijack {
+            handling: Arc::new(Handling::compile(dns, self.lists).map_err(|error| format!("rules: {error}"))?),
+            direct: Arc::new(direct),
+            network: match dns.network {
+                DnsNetwork::Keep => None,
+                DnsNetwork::Tcp => Some(Network::Tcp),
+                DnsNetwork::Udp => Some(Network::Udp),
+            },
+            idle: self.levels.of(dns.user_level).idle,
         })
     }
 

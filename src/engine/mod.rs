@@ -24,6 +24,7 @@ mod exits;
 mod facts;
 mod handle;
 mod house;
+mod inquiry;
 mod level;
 mod life;
 mod links;

@@ -10,9 +10,10 @@ use super::presence::{Attended, Presence};
 use super::reach::{closed, reach};
 use super::snapshot::Exit;
 use crate::addr::{DomainName, Host, Network, OutboundId, Target};
-use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
+use crate::dns::{Asked, Families, Looked};
+use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Told, Via, Wanted};
 use crate::model::config::Dest;
-use crate::net::Families;
+use crate::net::Families as Order;
 
 impl House {
     /// Opens a stream by an outbound.
@@ -50,7 +51,7 @@ impl House {
         }
         let port = flow.destination().port;
         let found = Box::pin(self.addresses(name)).await;
-        let found = found.map(|ips| Families::from(exit.strategy).pick(&ips, port));
+        let found = found.map(|ips| Order::from(exit.strategy).pick(&ips, port));
         match found {
             Ok(found) if !found.is_empty() => {
                 let at = found[rand::random_range(0..found.len())];
@@ -105,6 +106,31 @@ impl Services for House {
 
     fn resolve_server<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
         Box::pin(async move { self.asking().addresses(name).await })
+    }
+
+    fn tell<'a>(&'a self, name: &'a DomainName, wanted: Wanted) -> BoxFuture<'a, Told> {
+        Box::pin(async move {
+            let family = match wanted {
+                Wanted::V4 => Families { v4: true, v6: false },
+                Wanted::V6 => Families { v4: false, v6: true },
+            };
+            let house: Arc<dyn Services> = Arc::new(self.asking());
+            match self.snapshot.dns.look(&house, name, Asked { families: family, fakes: true }).await {
+                Ok(Looked { ips, ttl, .. }) => Told { ips, ttl, code: 0 },
+                Err(error) => {
+                    tracing::debug!(target: "dns", %error, "a client asked for {name}");
+                    Told { ips: Arc::default(), ttl: 0, code: error.code() }
+                }
+            }
+        })
+    }
+
+    fn is_question(&self) -> bool {
+        self.asks
+    }
+
+    fn lasting(&self) -> Option<Arc<dyn Services>> {
+        Some(Arc::new(self.clone()))
     }
 
     fn dial<'a>(&'a self, via: Via, flow: &'a Flow, first: &'a [u8]) -> BoxFuture<'a, Result<BoxStream, DialError>> {

@@ -16,5 +16,5 @@ pub use error::{Blame, DialError, FlowEnd, Side, Stage};
 pub use flow::{Attributes, Flow, Sniffed};
 pub use meter::Meter;
 pub use packets::{BoxPackets, Packets, recv, send};
-pub use ports::{BoxFuture, Services, Sink, Via};
+pub use ports::{BoxFuture, Services, Sink, Told, Via, Wanted};
 pub use stream::{BoxStream, Half, Stream};

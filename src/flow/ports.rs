@@ -34,6 +34,26 @@ impl From<Hop> for Via {
     }
 }
 
+/// Which addresses of a name a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// What a client is told of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The addresses, which may be none.
+    pub ips: Arc<[IpAddr]>,
+    /// For how many seconds they are good.
+    pub ttl: u32,
+    /// The response code of DNS: 0, 3 where there is no such name, 2 where nobody could say.
+    pub code: u16,
+}
+
 /// What an outbound may ask of the house. Given for one call, never kept.
 pub trait Services: Send + Sync {
     /// The addresses of a name, best first, never empty: the `dns` section's hosts first, then its servers or the system.
@@ -43,6 +63,23 @@ pub trait Services: Send + Sync {
     /// operating system. What the section's servers need themselves would else lead through what it is needed for.
     fn resolve_server<'a>(&'a self, name: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
         self.resolve(name)
+    }
+
+    /// What a client that asks by DNS is told of a name; fake addresses are allowed. Here it is told that nobody could say.
+    fn tell<'a>(&'a self, name: &'a DomainName, wanted: Wanted) -> BoxFuture<'a, Told> {
+        let _ = (name, wanted);
+        Box::pin(async { Told { ips: Arc::default(), ttl: 0, code: 2 } })
+    }
+
+    /// Whether the flow is itself a question of the `dns` section to one of its servers. Whoever answers questions must let
+    /// it pass.
+    fn is_question(&self) -> bool {
+        false
+    }
+
+    /// The house for what outlives the call; none where that cannot be.
+    fn lasting(&self) -> Option<Arc<dyn Services>> {
+        None
     }
 
     /// A stream to the flow's destination by another way; `first` is written with or right behind the opening.

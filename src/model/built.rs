@@ -111,7 +111,7 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
                 parts.push(skip("its own sniffing"));
             }
         }
-        OutboundKind::Freedom(_) => {
+        OutboundKind::Freedom(_) | OutboundKind::Dns(_) => {
             parts.extend(stream::dialing_parts(&outbound.stream.sockopt));
         }
         kind => {
@@ -148,12 +148,9 @@ fn rule_parts(rule: &Rule) -> Vec<&'static str> {
 
 fn sections(draft: &Draft) -> Vec<&'static str> {
     let s = &draft.services;
-    let dns = draft.dns.as_ref();
     let buffers = draft.policy.levels.values().any(|level| level.buffer_size.is_some());
     [
         (buffers, "bufferSize of policy levels (the relay borrows buffers only while bytes wait)"),
-        (draft.log.dns_log, "dnsLog"),
-        (dns.is_some_and(|dns| dns.use_system_hosts && !dns.servers.is_empty()), "useSystemHosts"),
         (s.api.is_some(), "api"),
         (s.stats, "stats"),
         (s.metrics.is_some(), "metrics"),

@@ -15,6 +15,7 @@ pub mod fields;
 pub mod fit;
 pub mod geodata;
 pub mod hashkey;
+mod hostsfile;
 mod hrw;
 pub mod httplink;
 pub mod httpservice;

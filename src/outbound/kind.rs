@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::blackhole::Blackhole;
 use super::freedom::Freedom;
+use super::hijack::Hijack;
 use super::http::Http;
 use super::loopback::Loopback;
 use super::mux::Mux;
@@ -22,6 +23,8 @@ use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, S
 pub enum Outbound {
     /// Nowhere.
     Blackhole(Blackhole),
+    /// DNS questions are answered here.
+    Dns(Hijack),
     /// Straight to the target.
     Freedom(Freedom),
     /// Through an HTTP proxy.
@@ -53,6 +56,7 @@ impl Outbound {
     pub async fn connect(&self, cx: &dyn Services, flow: &Flow, first: &[u8]) -> Result<BoxStream, DialError> {
         match self {
             Self::Blackhole(kind) => kind.connect(),
+            Self::Dns(kind) => kind.connect(cx, flow, first),
             Self::Freedom(kind) => kind.connect(cx, flow, first).await,
             // Boxed where a handshake makes the future large: the direct way should not carry that along.
             Self::Http(kind) => Box::pin(kind.connect(cx, flow, first)).await,
@@ -74,6 +78,7 @@ impl Outbound {
     pub async fn associate(&self, cx: &Arc<dyn Services>, flow: &Flow) -> Result<BoxPackets, DialError> {
         match self {
             Self::Blackhole(kind) => Ok(kind.associate()),
+            Self::Dns(kind) => kind.associate(cx, flow),
             Self::Freedom(kind) => kind.associate(cx, flow).await,
             Self::Http(_) | Self::Responder(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
             Self::Loopback(kind) => kind.associate(&**cx, flow).await,
@@ -94,6 +99,7 @@ impl Outbound {
             Self::Freedom(_) | Self::Http(_) | Self::Loopback(_) | Self::Socks(_) => true,
             Self::Mux(kind) => kind.waits_for_target(),
             Self::Blackhole(_)
+            | Self::Dns(_)
             | Self::Responder(_)
             | Self::Shadowsocks(_)
             | Self::Trojan(_)
@@ -107,6 +113,7 @@ impl Outbound {
     pub fn carries(&self, network: Network) -> bool {
         match self {
             Self::Blackhole(_)
+            | Self::Dns(_)
             | Self::Freedom(_)
             | Self::Loopback(_)
             | Self::Shadowsocks(_)

@@ -8,6 +8,7 @@ mod allowance;
 mod blackhole;
 mod fragmented;
 mod freedom;
+mod hijack;
 mod http;
 mod kind;
 mod lanes;
@@ -35,6 +36,7 @@ mod testing;
 
 pub use blackhole::{Answer, Blackhole};
 pub use freedom::{Freedom, Redirect};
+pub use hijack::Hijack;
 pub use http::Http;
 pub use kind::Outbound;
 pub use lookup::{Lookup, Source};

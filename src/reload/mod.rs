@@ -5,10 +5,12 @@
 
 mod driver;
 mod files;
+mod hosts;
 mod lists;
 mod read;
 mod updates;
 
 pub use driver::{Gather, Reloader, print};
 pub use files::Watched;
+pub use hosts::{SYSTEM_HOSTS, add_hosts};
 pub use lists::{lists_there_are, load_lists};

@@ -1,5 +1,8 @@
 //! Texts to a config, or the one line that says why not.
 
+use std::path::Path;
+
+use super::hosts::{SYSTEM_HOSTS, add_hosts};
 use super::lists::load_lists;
 use crate::frontend::{Loaded, Options, Source, headline, load};
 use crate::geo::{Assets, Found};
@@ -33,7 +36,8 @@ pub(super) fn read(sources: Vec<Source>, strict: bool, assets: &Assets, before: 
     if loaded.failed() {
         return Err(Refused::Parse(reason(&loaded)));
     }
-    let config = loaded.link();
+    let mut config = loaded.link();
+    add_hosts(&mut loaded, config.as_mut(), Path::new(SYSTEM_HOSTS));
     let found = load_lists(&mut loaded, assets, Some(before));
     // As at the start: traffic would go another way than the configuration says.
     for problem in loaded.problems.iter_mut().filter(|problem| problem.kind == Kind::NotBuilt) {

@@ -20,26 +20,32 @@ use super::writer::{Log, Queue};
 /// Target of the access log's events.
 const ACCESS: &str = "access";
 
+/// Target of what the access log says of names.
+const NAMES: &str = "access::dns";
+
 /// What may change while the program runs.
 #[derive(Debug)]
 pub(super) struct Control {
     threshold: AtomicU8,
     access: AtomicBool,
+    names: AtomicBool,
     mask: ArcSwapOption<Mask>,
 }
 
 impl Control {
-    pub(super) fn new(threshold: Threshold, access: bool, mask: Option<Mask>) -> Self {
+    pub(super) fn new(threshold: Threshold, access: bool, names: bool, mask: Option<Mask>) -> Self {
         Self {
             threshold: AtomicU8::new(threshold as u8),
             access: AtomicBool::new(access),
+            names: AtomicBool::new(names),
             mask: ArcSwapOption::new(mask.map(Arc::new)),
         }
     }
 
-    pub(super) fn set(&self, threshold: Threshold, access: bool, mask: Option<Mask>) {
+    pub(super) fn set(&self, threshold: Threshold, access: bool, names: bool, mask: Option<Mask>) {
         self.set_threshold(threshold);
         self.access.store(access, Ordering::Relaxed);
+        self.names.store(names, Ordering::Relaxed);
         self.mask.store(mask.map(Arc::new));
         tracing::callsite::rebuild_interest_cache();
     }
@@ -54,8 +60,10 @@ impl Control {
     }
 
     fn wants(&self, metadata: &Metadata<'_>) -> bool {
+        let access = || self.access.load(Ordering::Relaxed) && self.threshold() > Threshold::None;
         match metadata.target() {
-            ACCESS => self.access.load(Ordering::Relaxed) && self.threshold() > Threshold::None,
+            ACCESS => access(),
+            NAMES => self.names.load(Ordering::Relaxed) && access(),
             _ => self.threshold().lets_through(metadata),
         }
     }
@@ -113,6 +121,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         if event.metadata().target() == ACCESS {
             self.say(Log::Access, &Access::of(event).text());
+            return;
+        }
+        if event.metadata().target() == NAMES {
+            self.say(Log::Access, &Fields::of(event).plain());
             return;
         }
         let span = context.event_scope(event).and_then(|mut scope| scope.find(|span| span.name() == "flow"));

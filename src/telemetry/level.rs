@@ -40,7 +40,7 @@ impl Threshold {
 
 /// Whether the house itself speaks: a module of ours, or one of the bare names that only we use.
 fn is_ours(target: &str) -> bool {
-    target.split("::").next() == Some(env!("CARGO_CRATE_NAME")) || matches!(target, "core" | "access")
+    target.split("::").next() == Some(env!("CARGO_CRATE_NAME")) || matches!(target, "core" | "access" | "dns")
 }
 
 /// The word that stands in the brackets of a line.

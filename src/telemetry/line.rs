@@ -48,6 +48,11 @@ impl Fields {
         one_line(line)
     }
 
+    /// The message alone.
+    pub(super) fn plain(self) -> String {
+        one_line(self.message)
+    }
+
     fn slot(&mut self, name: &str) -> &mut String {
         match name {
             "message" => &mut self.message,

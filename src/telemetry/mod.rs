@@ -12,6 +12,7 @@
 //! - target `access`: `… from SOURCE accepted NETWORK:HOST:PORT [in -> out] reason email: USER`, from the fields `from`,
 //!   `verdict` (`accepted`, `rejected`), `to`, `inbound`, `arrow` (`->` a rule, `>>` the default, `==>` forced),
 //!   `outbound`, `reason`, `email`; empty ones are left out.
+//! - target `access::dns`: the message as it is, into the access log, where the settings want names in it.
 
 mod file;
 mod layer;

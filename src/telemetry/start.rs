@@ -28,6 +28,8 @@ pub struct Setup {
     pub error: Sink,
     /// Where the access log goes.
     pub access: Sink,
+    /// Whether it says which names were asked about.
+    pub names: bool,
     /// What is hidden of addresses, in both.
     pub mask: Option<Mask>,
 }
@@ -73,7 +75,7 @@ impl Setup {
             "" => None,
             text => Some(Mask::parse(text).ok_or_else(bad)?),
         };
-        Ok(Self { threshold, error: log.error.clone(), access: log.access.clone(), mask })
+        Ok(Self { threshold, error: log.error.clone(), access: log.access.clone(), names: log.dns_log, mask })
     }
 
     /// Opens its files (making them where they are missing) and closes them again: what `--test` wants to know.
@@ -107,7 +109,7 @@ impl Telemetry {
     pub fn start(setup: &Setup) -> Result<Self, SetupError> {
         let outlets = setup.open()?;
         let queue = Queue::start(outlets).map_err(SetupError::Thread)?;
-        let control = Arc::new(Control::new(setup.threshold(), setup.has_access(), setup.mask));
+        let control = Arc::new(Control::new(setup.threshold(), setup.has_access(), setup.names, setup.mask));
         Ok(Self { queue, control })
     }
 
@@ -126,7 +128,7 @@ impl Telemetry {
     /// Goes over to other settings; if a file cannot be opened nothing changes.
     pub fn apply(&self, setup: &Setup) -> Result<(), SetupError> {
         self.queue.redirect(setup.open()?);
-        self.control.set(setup.threshold(), setup.has_access(), setup.mask);
+        self.control.set(setup.threshold(), setup.has_access(), setup.names, setup.mask);
         Ok(())
     }
 

@@ -23,6 +23,7 @@ mod naming;
 mod peers;
 mod probing;
 mod promises;
+mod questions;
 mod reality;
 mod relaying;
 mod reload;

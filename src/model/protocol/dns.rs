@@ -74,14 +74,14 @@ crate::record! {
         /// Older: what happens to questions that are not for addresses.
         non_ip_query: Option<NonIpQuery> => "nonIPQuery";
         /// Older: record types that are dropped, or refused with `reject`.
-        block_types: Vec<u16> => "blockTypes";
+        block_types: Option<Vec<u16>> => "blockTypes";
     }
     hook DnsOut::settle;
 }
 
 impl DnsOut {
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
-        if !self.rules.is_empty() && (self.non_ip_query.is_some() || !self.block_types.is_empty()) {
+        if !self.rules.is_empty() && (self.non_ip_query.is_some() || self.block_types.is_some()) {
             let message = "legacy nonIPQuery and blockTypes cannot be mixed with rules";
             cx.error(table.node(), Kind::Conflict, message);
         }

@@ -41,7 +41,7 @@ fn file(folder: &tempfile::TempDir, name: &str) -> Sink {
 }
 
 fn setup(folder: &tempfile::TempDir, threshold: Threshold, error: &str) -> Setup {
-    Setup { threshold, error: file(folder, error), access: file(folder, "access.log"), mask: None }
+    Setup { threshold, error: file(folder, error), access: file(folder, "access.log"), names: false, mask: None }
 }
 
 #[test]
@@ -78,6 +78,24 @@ fn access_lines_have_xrays_form() {
         "from 127.0.0.1:5 accepted tcp:x:1 [out]",
     ];
     assert_eq!(logs.lines("access.log"), want);
+    assert!(logs.lines("error.log").is_empty());
+}
+
+#[test]
+fn names_are_said_where_they_are_wanted() {
+    let logs = Logs::start(Threshold::Warning);
+    let speak = || logs.say(|| tracing::info!(target: "access::dns", "a got answer: b. -> [{}]\n", "10.0.0.1"));
+    speak();
+    assert!(logs.lines("access.log").is_empty());
+    let wanted = Setup { names: true, ..setup(&logs.folder, Threshold::Error, "error.log") };
+    logs.telemetry.apply(&wanted).unwrap();
+    speak();
+    assert_eq!(logs.lines("access.log"), ["a got answer: b. -> [10.0.0.1]\\n"]);
+    logs.telemetry.apply(&Setup { access: Sink::Off, ..wanted.clone() }).unwrap();
+    speak();
+    logs.telemetry.apply(&Setup { threshold: Threshold::None, ..wanted }).unwrap();
+    speak();
+    assert_eq!(logs.lines("access.log").len(), 1);
     assert!(logs.lines("error.log").is_empty());
 }
 

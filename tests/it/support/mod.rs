@@ -4,6 +4,7 @@
 mod certificate;
 mod curl;
 mod danted;
+mod dig;
 mod dnsmasq;
 mod engine;
 mod exits;
@@ -18,7 +19,8 @@ mod throttle;
 pub use certificate::{Authority, Certificate};
 pub use curl::{Answer, curl};
 pub use danted::danted;
-pub use dnsmasq::dnsmasq;
+pub use dig::dig;
+pub use dnsmasq::{dnsmasq, dnsmasq_knowing};
 pub use engine::{Engine, run_once, run_once_in};
 pub use exits::{
     Exit, Who, association, echo, eventually, exit_of, line, open_files, serve_each, socks_outbound, tunnel, tunnel_as,
