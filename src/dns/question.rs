@@ -144,18 +144,23 @@ impl Question {
         };
         let family = self.family();
         message.add_answers(ips.iter().filter(|ip| family.is_some_and(|family| family.holds(**ip))).map(record));
-        let (all, limit) = (message.answers.len(), usize::from(limit));
-        let mut fits = all.min(limit / SHORTEST);
-        loop {
-            message.answers.truncate(fits);
-            message.metadata.truncation = fits < all;
-            let whole = written(&message);
-            if whole.len() <= limit || fits == 0 {
-                return whole;
-            }
-            // Records are about as long as each other, so this ends in a few turns and near what fits.
-            fits = (fits * limit / whole.len()).min(fits - 1);
+        let (all, limit) = (std::mem::take(&mut message.answers), usize::from(limit));
+        let mut with = |count: usize| {
+            message.answers = all[..count].to_vec();
+            message.metadata.truncation = count < all.len();
+            Some(written(&message)).filter(|bytes| bytes.len() <= limit)
+        };
+        // No record is shorter than this, so there is no use in writing more of them.
+        let (mut fits, mut over) = (0, all.len().min(limit / SHORTEST) + 1);
+        if let Some(whole) = with(over - 1) {
+            return whole;
         }
+        // Names far behind are written out, so records are not all of one length.
+        while over - fits > 1 {
+            let middle = usize::midpoint(fits, over);
+            if with(middle).is_some() { fits = middle } else { over = middle }
+        }
+        with(fits).unwrap_or_default()
     }
 
     /// An answer that has nothing and tells the client to ask by TCP.

@@ -1,4 +1,5 @@
 //! Clients' questions, answered by the `dns` outbound: dig asks, dnsmasq knows, and v2ray is given the same to do.
+#![allow(clippy::unwrap_used)]
 
 use std::net::UdpSocket;
 use std::process::{Command, Output};

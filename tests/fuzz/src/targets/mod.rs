@@ -29,6 +29,7 @@ pub type Target = fn(&[u8]);
 pub const ALL: &[(&str, Target)] = &[
     ("client-hello", tls::hello),
     ("dns-answer", dns::answer),
+    ("dns-asked", dns::asked),
     ("dns-question", dns::question),
     ("geodata", geo::file),
     ("gun", gun::hunks),
