@@ -6,6 +6,7 @@
 mod beyond;
 mod clerk;
 mod datagrams;
+mod message;
 mod talk;
 
 use std::io;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::clerk::{Message, Room};
+use super::message::{Message, Room};
 use crate::addr::{Network, Target};
 use crate::dns::Question;
 use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Packets, Services};

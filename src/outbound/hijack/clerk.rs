@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::beyond::Beyond;
+use super::message::{Message, Room};
 use crate::addr::{DomainName, Target};
 use crate::dns::{BadQuestion, Family, Handled, Handling, Question};
 use crate::flow::{BoxFuture, Services, Wanted};
@@ -27,18 +28,6 @@ pub(super) struct Clerk {
     /// Whoever waits for an answer.
     reader: Option<Waker>,
     quiet: Option<Quiet>,
-}
-
-/// A message, and where the client meant its question to go.
-pub(super) type Message = (Vec<u8>, Target);
-
-/// How long a message may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
-    /// As long as the client's datagrams.
-    Datagram,
-    /// As long as a length of two bytes says.
-    Stream,
 }
 
 /// What a flow that is quiet waits for.

@@ -5,7 +5,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 
-use super::clerk::{Clerk, Room};
+use super::clerk::Clerk;
+use super::message::Room;
 use crate::addr::Target;
 use crate::flow::Packets;
 

@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::clerk::{Clerk, Room};
+use super::clerk::Clerk;
+use super::message::Room;
 use crate::addr::Target;
 use crate::dns::BadQuestion;
 use crate::flow::Stream;
