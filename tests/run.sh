@@ -18,6 +18,7 @@ nginx      nginx             1.22.1
 danted     dante-server      1.4.2
 dnsmasq    dnsmasq-base      2.89
 dig        bind9-dnsutils    9.18.0
+unbound    unbound           1.17.1
 v2ray      v2ray             4.34.0
 ss-server  shadowsocks-libev 3.3.5
 trojan     trojan            1.16.0
@@ -63,7 +64,7 @@ apt_install() {
         for unit in "$@"; do
             case $unit in
                 dante-server) systemctl disable -q danted.service 2>/dev/null || true ;;
-                nginx | microsocks | v2ray | shadowsocks-libev | trojan)
+                nginx | microsocks | v2ray | shadowsocks-libev | trojan | unbound)
                     systemctl disable -q "$unit.service" 2>/dev/null || true
                     ;;
             esac

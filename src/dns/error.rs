@@ -4,6 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ask::fault::Fault;
+use crate::geo::CompileError;
+use crate::model::serverform::BadServer;
+use crate::tls::TlsError;
+use crate::transport::TransportError;
+
 /// What came of asking.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DnsError {
@@ -47,8 +53,28 @@ pub enum DnsError {
         /// As the configuration writes it.
         server: Arc<str>,
         /// The cause.
-        why: String,
+        why: Fault,
     },
+}
+
+/// Why a `dns` section cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Unbuilt {
+    /// A condition.
+    #[error(transparent)]
+    Condition(#[from] CompileError),
+    /// A server's address.
+    #[error(transparent)]
+    Server(#[from] BadServer),
+    /// TLS around a server.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// QUIC to a server.
+    #[error(transparent)]
+    Quic(#[from] TransportError),
+    /// What a server would be asked for by HTTP.
+    #[error(transparent)]
+    Http(#[from] http::Error),
 }
 
 impl DnsError {

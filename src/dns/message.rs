@@ -43,22 +43,64 @@ pub const LARGEST: u16 = 1232;
 /// How long an answer without records is good.
 const EMPTY_TTL: u32 = 300;
 
+/// What hides the length of a question (RFC 7830), where there is something around it that hides the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Padding {
+    /// Nothing.
+    None,
+    /// As much as makes the message a multiple of this (RFC 8467).
+    Block(u16),
+    /// So much.
+    Bytes(u16),
+}
+
 /// Writes a question; nothing for a name that no message can carry. `client` is told as the client's network.
 #[must_use]
 pub fn query(id: u16, name: &DomainName, family: Family, client: Option<IpAddr>) -> Option<Vec<u8>> {
+    padded_query(id, name, family, client, Padding::None)
+}
+
+/// The same with padding.
+#[must_use]
+pub fn padded_query(
+    id: u16,
+    name: &DomainName,
+    family: Family,
+    client: Option<IpAddr>,
+    padding: Padding,
+) -> Option<Vec<u8>> {
     let mut message = Message::query();
     message.metadata.id = id;
     message.metadata.recursion_desired = true;
     message.add_query(Query::query(wire_name(name)?, kind(family)));
+    let mut edns = Edns::new();
+    edns.set_max_payload(LARGEST);
     if let Some(client) = client {
         let bits = if client.is_ipv4() { 24 } else { 96 };
-        let mut edns = Edns::new();
-        edns.set_max_payload(LARGEST);
         edns.options_mut().insert(EdnsOption::Subnet(ClientSubnet::new(client, bits, 0)));
-        message.set_edns(edns);
     }
+    let length = match padding {
+        Padding::None if client.is_none() => return message.to_vec().ok(),
+        Padding::None => None,
+        Padding::Bytes(length) => Some(length),
+        Padding::Block(block) => {
+            let bare = message.clone().set_edns(edns.clone()).to_vec().ok()?.len() + OPTION_HEAD;
+            let block = usize::from(block.max(1));
+            u16::try_from(bare.next_multiple_of(block) - bare).ok()
+        }
+    };
+    if let Some(length) = length {
+        edns.options_mut().insert(EdnsOption::Unknown(PADDING, vec![0; usize::from(length)]));
+    }
+    message.set_edns(edns);
     message.to_vec().ok()
 }
+
+/// The option of RFC 7830.
+const PADDING: u16 = 12;
+
+/// Code and length of an option.
+const OPTION_HEAD: usize = 4;
 
 /// Reads an answer to a question.
 ///
@@ -183,6 +225,20 @@ mod tests {
         // Option 8, 7 bytes: family 1, 24 bits, scope 0, three bytes of the address.
         assert!(bytes.windows(11).any(|w| w == [0, 8, 0, 7, 0, 1, 24, 0, 198, 51, 100]), "{bytes:?}");
         assert!(!bytes.ends_with(&[100, 77]));
+    }
+
+    #[test]
+    fn padding_hides_the_length() {
+        let len = |name: &str, client: Option<IpAddr>, padding| {
+            padded_query(0, &DomainName::new(name).unwrap(), Family::V4, client, padding).unwrap().len()
+        };
+        let client = Some([198, 51, 100, 77].into());
+        for name in ["a.example", "a-much-longer-name.of-some-host.example"] {
+            assert_eq!(len(name, None, Padding::Block(128)), 128);
+            assert_eq!(len(name, client, Padding::Block(128)), 128);
+            // The record of options is 11 bytes, the head of one 4.
+            assert_eq!(len(name, None, Padding::Bytes(100)), len(name, None, Padding::None) + 11 + 4 + 100);
+        }
     }
 
     /// A name that points at itself, and one that points forward (RFC 1035, 4.1.4).

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::error::DnsError;
-use super::fakes::Fakes;
+use super::ask::fault::Fault;
+use super::error::{DnsError, Unbuilt};
 use super::family::Families;
+use super::given::Given;
 use super::hosts::{Hosts, Told};
 use super::look::{Asked, By, Looked};
 use super::plan::{Plan, Step, Why};
 use super::server::{Found, Server};
+use super::system::{self, System, Unknown};
 use super::trace::{Considered, Explained, Trace};
 use crate::addr::DomainName;
 use crate::flow::Services;
-use crate::geo::{CompileError, Lists};
-use crate::model::dns::{Dns as Written, DnsServer, ServerForm};
+use crate::model::dns::{Dns as Written, DnsServer};
 
 /// All of the `dns` section that resolves names.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub struct Dns {
     plan: Plan,
     /// Those of the section. Where it has none that everybody may ask, the operating system stands behind them.
     servers: Box<[Arc<Server>]>,
+    system: Arc<System>,
     families: Families,
     parallel: bool,
 }
@@ -35,36 +37,29 @@ const HOSTS_TTL: u32 = 10;
 
 impl Dns {
     /// Makes what the section says; without one the operating system is asked. Servers that are equal to those of `before`
-    /// go on with what they know; `fakes` has the pools of those that give fake addresses.
+    /// go on with what they know.
     ///
     /// # Errors
-    /// [`CompileError`] for an expression that does not compile, and for a geodata list that is not among `lists`.
-    pub fn new(
-        written: Option<&Written>,
-        (lists, fakes): (&Lists, &Fakes),
-        before: Option<&Self>,
-    ) -> Result<Self, CompileError> {
+    /// [`Unbuilt`] for a server that cannot be asked, an expression that does not compile, and a geodata list that is not
+    /// among those given.
+    pub fn new(written: Option<&Written>, given: Given<'_>, before: Option<&Self>) -> Result<Self, Unbuilt> {
         let none = Written::default();
         let dns = written.unwrap_or(&none);
         let old = before.map_or(&[][..], |before| &before.servers);
-        let made = |server: &DnsServer| {
-            // Who cannot be asked is not passed over: the names that are his would go to servers that are not meant for them.
-            let form = match server.spec.form() {
-                None | Some(ServerForm::Other(_)) => ServerForm::System,
-                Some(form) => form,
-            };
-            Server::new(dns, server, form, (lists, fakes), old).map(Arc::new)
-        };
+        let system = before.map_or_else(Arc::default, |before| Arc::clone(&before.system));
+        let made = |server: &DnsServer| Server::new(dns, server, given, &system, old).map(Arc::new);
         let mut servers = dns.servers.iter().map(made).collect::<Result<Vec<_>, _>>()?;
         if servers.iter().all(|server| server.is_fake()) {
-            let mut system = DnsServer::default();
-            system.spec.address = "localhost".to_owned();
-            servers.push(made(&system)?);
+            let mut behind = DnsServer::default();
+            behind.spec.address = "localhost".to_owned();
+            behind.spec.timeout.0 = system::LIMIT;
+            servers.push(made(&behind)?);
         }
         Ok(Self {
             servers: servers.into(),
-            hosts: Hosts::compile(&dns.hosts, lists)?,
-            plan: Plan::compile(dns, lists)?,
+            system,
+            hosts: Hosts::compile(&dns.hosts, given.lists)?,
+            plan: Plan::compile(dns, given.lists)?,
             families: Families::of(dns.query_strategy),
             parallel: dns.enable_parallel_query,
         })
@@ -143,11 +138,12 @@ impl Dns {
             Ok(looked) => return looked.map(|looked| looked.ips),
             Err(name) => name,
         };
-        let found = tokio::net::lookup_host((name.as_str(), 0)).await;
-        let failed =
-            |error: std::io::Error| DnsError::Unreachable { server: "localhost".into(), why: error.to_string() };
-        let found = found.map_err(failed)?.map(|at| at.ip().to_canonical());
-        let ips: Arc<[IpAddr]> = found.filter(|ip| self.families.hold(*ip)).collect();
+        let server = || "localhost".into();
+        let found = self.system.look(&name, system::LIMIT).await.map_err(|why| match why {
+            Unknown::Failed(why) => DnsError::Unreachable { server: server(), why: Fault::Io(why.to_string()) },
+            Unknown::Silent => DnsError::Silent { server: server(), limit: system::LIMIT },
+        })?;
+        let ips: Arc<[IpAddr]> = found.iter().copied().filter(|ip| self.families.hold(*ip)).collect();
         if ips.is_empty() { Err(DnsError::NoAddress) } else { Ok(ips) }
     }
 

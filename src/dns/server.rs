@@ -7,19 +7,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::ask::{Question, by_tcp, by_udp};
+use super::ask::asker::Asker;
+use super::ask::fault::Fault;
+use super::ask::question::Question;
 use super::cache::{Answer, Cache, Kept, MOST, Rules};
-use super::error::DnsError;
-use super::fakes::{Fakes, Givers};
+use super::error::{DnsError, Unbuilt};
+use super::fakes::Givers;
 use super::family::{Families, Family};
 use super::filter::Filter;
+use super::given::Given;
 use super::look::Asked;
+use super::system::{System, Unknown};
 use super::told;
 use super::trace::{Heard, How, Part, Trace};
 use crate::addr::{DomainName, Tag};
 use crate::flow::Services;
-use crate::geo::{CompileError, Lists};
-use crate::model::dns::{Dns as Written, DnsServer, DnsServerSpec, ServerForm};
+use crate::model::dns::{Dns as Written, DnsServer, DnsServerSpec};
+use crate::model::serverform::ServerForm;
 
 /// One server of the section.
 #[derive(Debug)]
@@ -29,6 +33,9 @@ pub(super) struct Server {
     pub(super) name: Arc<str>,
     expected: Filter,
     unexpected: Filter,
+    /// Absent: the operating system is asked.
+    asker: Option<Asker>,
+    system: Arc<System>,
     /// Who gives fake addresses in place of its answers.
     fakes: Option<Givers>,
     known: Arc<Known>,
@@ -82,11 +89,13 @@ impl Server {
     pub(super) fn new(
         dns: &Written,
         server: &DnsServer,
-        form: ServerForm,
-        (lists, fakes): (&Lists, &Fakes),
+        Given { lists, fakes, crypto }: Given<'_>,
+        system: &Arc<System>,
         before: &[Arc<Self>],
-    ) -> Result<Self, CompileError> {
+    ) -> Result<Self, Unbuilt> {
         let spec = &server.spec;
+        let form = spec.form()?;
+        let asker = Asker::new(&form, crypto)?;
         let own = spec.query_strategy.map_or(Families::BOTH, Families::of);
         let stale = spec.serve_stale.unwrap_or(dns.serve_stale).then(|| {
             let limit = spec.serve_expired_ttl.as_ref().unwrap_or(&dns.serve_expired_ttl).0.as_secs();
@@ -107,6 +116,8 @@ impl Server {
             name: settings.spec.address.as_str().into(),
             expected: Filter::new(&spec.expected_ips, lists)?,
             unexpected: Filter::new(&spec.unexpected_ips, lists)?,
+            asker,
+            system: Arc::clone(system),
             fakes: fakes.of(&spec.fake_dns, settings.form == ServerForm::Fake),
             settings,
             known,
@@ -188,10 +199,14 @@ impl Server {
     }
 
     async fn of_system(&self, name: &DomainName, wants: Families) -> Result<Found, DnsError> {
-        let found = tokio::net::lookup_host((name.as_str(), 0)).await;
-        // What the system says of a name that does not exist cannot be told from its other failures.
-        let found = found.map_err(|error| self.unreachable(error.to_string()))?;
-        let ips: Vec<IpAddr> = found.map(|at| at.ip().to_canonical()).filter(|ip| wants.hold(*ip)).collect();
+        let limit = self.settings.spec.timeout.0;
+        let found = self.system.look(name, limit).await;
+        self.known.note(found == Err(Unknown::Silent));
+        let found = found.map_err(|why| match why {
+            Unknown::Failed(why) => self.unreachable(Fault::Io(why.to_string())),
+            Unknown::Silent => DnsError::Silent { server: Arc::clone(&self.name), limit },
+        })?;
+        let ips: Vec<IpAddr> = found.iter().copied().filter(|ip| wants.hold(*ip)).collect();
         if ips.is_empty() { Err(DnsError::NoAddress) } else { Ok((ips, SYSTEM_TTL)) }
     }
 
@@ -262,7 +277,7 @@ impl Server {
             Kept::Nothing => {
                 let (how, mut flight) = self.fetch(house, name, family);
                 let landed = flight.wait_for(Option::is_some).await.ok().and_then(|landed| landed.clone());
-                let lost = || Err(self.unreachable("the question was given up".to_owned()));
+                let lost = || Err(self.unreachable(Fault::Ended));
                 Some((how, landed.unwrap_or_else(lost)))
             }
         }
@@ -294,21 +309,12 @@ impl Server {
 
     async fn query(&self, house: &Arc<dyn Services>, name: &DomainName, family: Family) -> Outcome {
         let limit = self.settings.spec.timeout.0;
-        let (tag, client) = (&self.settings.tag, self.settings.client);
-        let question = Question { name, family, client };
-        let asked = async {
-            match &self.settings.form {
-                ServerForm::Udp(server) => by_udp(house, tag, server, question).await,
-                ServerForm::Tcp { target, direct } => by_tcp(house, tag, target, *direct, question).await,
-                ServerForm::System | ServerForm::Fake | ServerForm::Other(_) => {
-                    Err(std::io::ErrorKind::Unsupported.into())
-                }
-            }
-        };
+        let asker = self.asker.as_ref().ok_or_else(|| self.unreachable(Fault::Ended))?;
+        let question = Question { name, family, client: self.settings.client };
         let begun = Instant::now();
-        let reply = match timeout(limit, asked).await {
+        let reply = match timeout(limit, asker.ask(house, &self.settings.tag, question, limit)).await {
             Ok(Ok(reply)) => reply,
-            Ok(Err(error)) => return Err(self.unreachable(error.to_string())),
+            Ok(Err(fault)) => return Err(self.unreachable(fault)),
             Err(_) => return Err(DnsError::Silent { server: Arc::clone(&self.name), limit }),
         };
         tracing::debug!(target: "dns", "{}: {name} {family:?}: {:?}, {:?}", self.name, reply, begun.elapsed());
@@ -318,7 +324,7 @@ impl Server {
         }
     }
 
-    fn unreachable(&self, why: String) -> DnsError {
+    fn unreachable(&self, why: Fault) -> DnsError {
         DnsError::Unreachable { server: Arc::clone(&self.name), why }
     }
 }
@@ -354,16 +360,23 @@ impl Known {
         let now = self.now();
         let mut state = self.lock();
         state.flights.remove(key);
-        match outcome {
-            Ok((answer, ttl)) => state.cache.put(key.0.clone(), key.1, answer.clone(), *ttl, now),
-            Err(error) if error.is_absence() => {
-                state.failures = state.failures.saturating_add(1);
-                state.absent_until = now + 1u64.checked_shl(state.failures).unwrap_or(u64::MAX).min(LONGEST_ABSENCE);
-                return;
-            }
-            Err(_) => {}
+        if let Ok((answer, ttl)) = outcome {
+            state.cache.put(key.0.clone(), key.1, answer.clone(), *ttl, now);
         }
-        state.failures = 0;
-        state.absent_until = 0;
+        state.note(now, outcome.as_ref().is_err_and(DnsError::is_absence));
+    }
+
+    /// Notes whether the server was absent.
+    fn note(&self, absent: bool) {
+        let now = self.now();
+        self.lock().note(now, absent);
+    }
+}
+
+impl State {
+    fn note(&mut self, now: u64, absent: bool) {
+        self.failures = if absent { self.failures.saturating_add(1) } else { 0 };
+        let pause = 1u64.checked_shl(self.failures).unwrap_or(u64::MAX).min(LONGEST_ABSENCE);
+        self.absent_until = if absent { now + pause } else { 0 };
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::Instant;
 
-use super::{Asked, By, Dns, DnsError, Explained, Faked, Fakes, Families, How, Why};
+use super::{Asked, By, Dns, DnsError, Explained, Faked, Fakes, Families, Given, How, Why};
 use crate::addr::DomainName;
 use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
 use crate::geo::Lists;
@@ -22,8 +22,10 @@ use crate::model::matcher::{DomainRule, DomainRules};
 use crate::net::SocketOptions;
 use crate::net::udp::Direct;
 use crate::shape::Millis;
+use crate::tls::Crypto;
 
-struct Open;
+/// A house of which every way is direct.
+pub(super) struct Open;
 
 impl Services for Open {
     fn resolve<'a>(&'a self, _: &'a DomainName) -> BoxFuture<'a, Result<Arc<[IpAddr]>, DialError>> {
@@ -44,7 +46,8 @@ impl Services for Open {
     }
 }
 
-fn answer(bytes: &[u8], change: impl FnOnce(&mut Message)) -> Vec<u8> {
+/// The answer to a question, changed.
+pub(super) fn answer(bytes: &[u8], change: impl FnOnce(&mut Message)) -> Vec<u8> {
     let asked = Message::from_vec(bytes).unwrap();
     let name = asked.queries[0].name().clone();
     let mut message = asked.into_response();
@@ -77,8 +80,17 @@ async fn server(said: fn(&[u8]) -> Vec<Vec<u8>>) -> (SocketAddr, Arc<AtomicUsize
     (at, asked)
 }
 
+fn made(written: &Written, before: Option<&Dns>) -> Dns {
+    made_with(written, &Fakes::default(), before)
+}
+
+fn made_with(written: &Written, fakes: &Fakes, before: Option<&Dns>) -> Dns {
+    let (lists, crypto) = (Lists::default(), Crypto::default());
+    Dns::new(Some(written), Given { lists: &lists, fakes, crypto: &crypto }, before).unwrap()
+}
+
 fn dns(servers: &[SocketAddr]) -> Dns {
-    Dns::new(Some(&written(servers)), (&Lists::default(), &Fakes::default()), None).unwrap()
+    made(&written(servers), None)
 }
 
 fn written(servers: &[SocketAddr]) -> Written {
@@ -182,13 +194,13 @@ async fn all_at_once_the_first_group_counts() {
     let (dead, _) = server(|_| vec![]).await;
     let (at, _) = server(|q| vec![answer(q, |_| {})]).await;
     let mut written = Written { enable_parallel_query: true, ..written(&[dead, at]) };
-    let fast = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
+    let fast = made(&written, None);
     let begun = Instant::now();
     assert_eq!(ask(&fast, "a.test").await, Ok(good()));
     assert!(begun.elapsed() < Duration::from_millis(250), "both are one group, so nobody waits for the silent one");
     written.servers[1].spec.skip_fallback = true;
     written.servers[1].spec.domains = DomainRules::of(vec![DomainRule::Suffix("test".to_owned())]);
-    let slow = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
+    let slow = made(&written, None);
     assert_eq!(ask(&slow, "a.test").await, Ok(good()), "the one that the name asks for comes first");
 }
 
@@ -196,13 +208,13 @@ async fn all_at_once_the_first_group_counts() {
 async fn an_equal_server_goes_on_with_what_it_knows() {
     let (at, asked) = server(|q| vec![answer(q, |_| {})]).await;
     let mut written = written(&[at]);
-    let first = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
+    let first = made(&written, None);
     assert_eq!(ask(&first, "a.test").await, Ok(good()));
-    let second = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), Some(&first)).unwrap();
+    let second = made(&written, Some(&first));
     assert_eq!(ask(&second, "a.test").await, Ok(good()));
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     written.servers[0].spec.client_ip = Some([198, 51, 100, 1].into());
-    let third = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), Some(&second)).unwrap();
+    let third = made(&written, Some(&second));
     assert_eq!(ask(&third, "a.test").await, Ok(good()));
     assert_eq!(asked.load(Ordering::SeqCst), 2, "another client network may have other answers");
 }
@@ -245,8 +257,7 @@ async fn an_answer_tells_how_long_it_is_good_and_a_failure_its_code() {
         (full("refused.test"), HostAnswer::Code(5)),
         (full("void.test"), HostAnswer::Code(0)),
     ]);
-    let dns =
-        Dns::new(Some(&Written { hosts, ..written(&[at]) }), (&Lists::default(), &Fakes::default()), None).unwrap();
+    let dns = made(&Written { hosts, ..written(&[at]) }, None);
     let house: Arc<dyn Services> = Arc::new(Open);
     let look = async |name: &str| {
         let looked = dns.look(&house, &DomainName::new(name).unwrap(), ONLY_V4).await;
@@ -280,7 +291,7 @@ async fn how_an_answer_came_about_is_told() {
         (DomainRule::Full("alias.test".to_owned()), HostAnswer::Alias("www.shop.test".to_owned())),
         (DomainRule::Full("fixed.test".to_owned()), HostAnswer::Ips(vec![[10, 0, 0, 1].into()])),
     ]);
-    let dns = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
+    let dns = made(&written, None);
     let told = explain(&dns, "a.test").await;
     let whys = |told: &Explained| told.servers.iter().map(|one| (one.place, one.why, one.absent)).collect::<Vec<_>>();
     assert_eq!(whys(&told), [(0, Why::Fallback, false), (1, Why::Fallback, false), (2, Why::Skipped, false)]);
@@ -313,7 +324,7 @@ async fn servers_of_fake_addresses_are_for_clients() {
     let (at, _) = server(|q| vec![answer(q, |_| {})]).await;
     let mut written = written(&[at]);
     written.servers.insert(0, fake);
-    let dns = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
+    let dns = made(&written, None);
     assert_eq!(ask(&dns, "a.test").await, Ok(good()));
     let told = explain(&dns, "a.test").await;
     assert_eq!(
@@ -321,7 +332,7 @@ async fn servers_of_fake_addresses_are_for_clients() {
         [(1, Why::Fallback), (0, Why::Fake)]
     );
     written.servers.pop();
-    let dns = Dns::new(Some(&written), (&Lists::default(), &Fakes::default()), None).unwrap();
+    let dns = made(&written, None);
     let told = explain(&dns, "localhost.test").await;
     assert_eq!(
         told.servers.iter().map(|one| (one.place, one.why)).collect::<Vec<_>>(),
@@ -345,7 +356,7 @@ async fn who_asks_for_fake_addresses_gets_them_in_the_order_of_servers() {
     written.hosts =
         Hosts(vec![(DomainRule::Full("fixed.test".to_owned()), HostAnswer::Ips(vec![[10, 0, 0, 1].into()]))]);
     let fakes = Fakes::new(&pools("198.18.0.0/15"), Some(&written), None);
-    let dns = Dns::new(Some(&written), (&Lists::default(), &fakes), None).unwrap();
+    let dns = made_with(&written, &fakes, None);
     let house: Arc<dyn Services> = Arc::new(Open);
     let look = async |name: &str, families| {
         let looked = dns.look(&house, &DomainName::new(name).unwrap(), Asked { families, fakes: true }).await;
@@ -369,7 +380,7 @@ async fn a_server_may_stand_for_itself_and_for_pools_of_its_own() {
     for (own, net) in [(ServerFakes::Own(pools("10.0.0.0/8")), "10."), (ServerFakes::Shared, "198.")] {
         written.servers[0].spec.fake_dns = own;
         let fakes = Fakes::new(&pools("198.18.0.0/15"), Some(&written), None);
-        let dns = Dns::new(Some(&written), (&Lists::default(), &fakes), None).unwrap();
+        let dns = made_with(&written, &fakes, None);
         let house: Arc<dyn Services> = Arc::new(Open);
         let (name, wants) = (DomainName::new("a.test").unwrap(), Asked { families: Families::BOTH, fakes: true });
         let looked = dns.look(&house, &name, wants).await.unwrap();

@@ -12,7 +12,7 @@ use super::snapshot::{Exit, Group, Levels, Rule, Snapshot};
 use super::sniffing::Sniffing;
 use crate::addr::{Hop, Network, OutboundId};
 use crate::balance::Balancer;
-use crate::dns::{Dns, Fakes};
+use crate::dns::{Dns, Fakes, Given};
 use crate::geo::Lists;
 use crate::inbound::Inbound;
 use crate::model::config::{Config, LinkedBalancer};
@@ -102,8 +102,12 @@ pub(super) fn build(config: &Config, lists: &Lists, before: Option<Before<'_>>) 
         responders: responders(&exits),
         exits,
         groups,
-        dns: Dns::new(config.dns.as_ref(), (lists, &fakes), before.map(|before| &before.snapshot.dns))
-            .map_err(BuildError::Dns)?,
+        dns: Dns::new(
+            config.dns.as_ref(),
+            Given { lists, fakes: &fakes, crypto: &crypto },
+            before.map(|before| &before.snapshot.dns),
+        )
+        .map_err(BuildError::Dns)?,
         fakes,
         levels: Levels::new(&config.policy),
         crypto,

@@ -1,7 +1,7 @@
 //! What keeps a config from running.
 
 use crate::addr::Tag;
-use crate::geo::CompileError;
+use crate::dns::Unbuilt;
 use crate::inbound::ListenError;
 use crate::probe::Unfit;
 use crate::route::RuleError;
@@ -13,9 +13,9 @@ pub enum BuildError {
     /// A rule.
     #[error(transparent)]
     Rules(#[from] RuleError),
-    /// A condition of the `dns` section.
+    /// Something of the `dns` section.
     #[error("dns: {0}")]
-    Dns(#[source] CompileError),
+    Dns(#[source] Unbuilt),
     /// A balancer whose members cannot be probed as it is written.
     #[error(transparent)]
     Probes(#[from] Unfit),

@@ -4,7 +4,6 @@
 use crate::addr::Tag;
 use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 
-use super::dns::ServerForm;
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::outbound::{Outbound, OutboundKind};
@@ -38,18 +37,6 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
         if rule.when.webhook.is_some() {
             say(&rule.at, Kind::Skipped, "its webhook is not called yet".to_owned());
         }
-    }
-    for server in draft.dns.iter().flat_map(|dns| &dns.servers) {
-        let what = match server.spec.form() {
-            Some(ServerForm::Other(scheme)) => {
-                format!("`{scheme}://` DNS servers are not asked yet: the operating system is asked in its place")
-            }
-            None => {
-                format!("`{}` is no server's address: the operating system is asked in its place", server.spec.address)
-            }
-            Some(ServerForm::Fake | ServerForm::System | ServerForm::Udp(_) | ServerForm::Tcp { .. }) => continue,
-        };
-        say(&server.at, Kind::Skipped, what);
     }
     for part in sections(draft) {
         say(&Spot::default(), Kind::Skipped, format!("{part} is read but not run yet: it is skipped"));

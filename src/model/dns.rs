@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::addr::{Host, Tag, Target};
+use crate::addr::Tag;
 use crate::shape::{Defs, Dialect, Field, Kind, Millis, Node, Plain, Reader, Seconds, Spot, Value};
 use crate::{record, words};
 
 use super::fake::ServerFakes;
 use super::matcher::{Bare, DomainRule, DomainRules, IpRules};
+use super::serverform::{BadServer, ServerForm};
 
 words! {
     /// Which families are asked for.
@@ -70,8 +71,8 @@ pub struct DnsServer {
 record! {
     /// One DNS server.
     pub struct DnsServerSpec {
-        /// IP address or name (UDP), `localhost`, `fakedns`, or a URL: `tcp://`, `tcp+local://`, `https://`,
-        /// `https+local://`, `h2c://`, `h2c+local://`, `quic+local://`.
+        /// IP address or name (UDP), `localhost`, `fakedns`, or a URL: `udp://`, `tcp://`, `tcp+local://`, `tls://`,
+        /// `tls+local://`, `https://`, `https+local://`, `h2c://`, `h2c+local://`, `quic+local://`.
         address: String => "address", required;
         /// Port of the plain form.
         port: u16 = 53 => "port";
@@ -104,59 +105,14 @@ record! {
     }
 }
 
-/// How a server is asked, which its address says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ServerForm {
-    /// The operating system is asked.
-    System,
-    /// Names get fake addresses.
-    Fake,
-    /// By UDP, as the rules say.
-    Udp(Target),
-    /// By TCP; directly, or as the rules say.
-    Tcp {
-        /// Where.
-        target: Target,
-        /// Whether it is dialed directly.
-        direct: bool,
-    },
-    /// In another way, which is named by its scheme.
-    Other(String),
-}
-
 impl DnsServerSpec {
-    /// How the server is asked; nothing for an address that is none.
-    #[must_use]
-    pub fn form(&self) -> Option<ServerForm> {
-        let text = self.address.trim();
-        if let Some((scheme, rest)) = text.split_once("://") {
-            let scheme = scheme.to_ascii_lowercase();
-            let direct = scheme == "tcp+local";
-            if scheme != "tcp" && !direct {
-                return Some(ServerForm::Other(scheme));
-            }
-            let place = rest.split('/').next().unwrap_or_default();
-            return place_of(place, 53).map(|target| ServerForm::Tcp { target, direct });
-        }
-        match text.to_ascii_lowercase().as_str() {
-            "localhost" => Some(ServerForm::System),
-            "fakedns" => Some(ServerForm::Fake),
-            bare => {
-                let host = bare.trim_start_matches('[').trim_end_matches(']');
-                Some(ServerForm::Udp(Target { host: Host::parse(host).ok()?, port: self.port }))
-            }
-        }
+    /// How the server is asked.
+    ///
+    /// # Errors
+    /// [`BadServer`] for an address that is none.
+    pub fn form(&self) -> Result<ServerForm, BadServer> {
+        ServerForm::of(&self.address, self.port)
     }
-}
-
-/// `host`, `host:port`, `[v6]` or `[v6]:port`.
-fn place_of(text: &str, port: u16) -> Option<Target> {
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, digits)) if !host.contains(':') || host.ends_with(']') => (host, digits.parse().ok()?),
-        _ => (text, port),
-    };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    Some(Target { host: Host::parse(host).ok()?, port })
 }
 
 impl Field for DnsServer {
@@ -168,6 +124,22 @@ impl Field for DnsServer {
         };
         if spec.address.is_empty() && node.text().is_some() {
             cx.error(node, Kind::Value, "a DNS server needs an address");
+            return None;
+        }
+        // One without an address was told of by the record.
+        if let Err(why) = spec.form()
+            && !spec.address.is_empty()
+        {
+            let say = |cx: &mut Reader<'_>, node| {
+                cx.error(node, Kind::Value, why.to_string()).help = Some(why.help());
+            };
+            match &node.value {
+                Value::Map(entries) => match entries.iter().find(|entry| entry.key == "address") {
+                    Some(entry) => cx.key(&entry.key, |cx| say(cx, &entry.node)),
+                    None => say(cx, node),
+                },
+                _ => say(cx, node),
+            }
             return None;
         }
         Some(Self { at, spec })

@@ -1,8 +1,9 @@
 //! Which pools of fake addresses run, and whether anybody will understand what they give.
 
-use super::dns::{DnsServer, QueryStrategy, ServerForm};
+use super::dns::{DnsServer, QueryStrategy};
 use super::draft::Draft;
 use super::fake::{FakePool, FakePools, ServerFakes, USUAL};
+use super::serverform::ServerForm;
 use super::sniffing::Sniffer;
 use crate::shape::{Kind, Problem, Severity};
 
@@ -22,7 +23,7 @@ pub fn usual(strategy: QueryStrategy) -> FakePools {
 /// Those that run: those that are written, or the usual ones where a server gives addresses of pools that are not.
 pub(super) fn running(draft: &Draft) -> FakePools {
     let shares = |server: &DnsServer| match server.spec.fake_dns {
-        ServerFakes::Off => server.spec.form() == Some(ServerForm::Fake),
+        ServerFakes::Off => server.spec.form() == Ok(ServerForm::Fake),
         ServerFakes::Shared => true,
         ServerFakes::Own(_) => false,
     };
@@ -39,7 +40,7 @@ pub(super) fn report(draft: &Draft, problems: &mut Vec<Problem>) {
         return;
     }
     let gives =
-        |server: &&DnsServer| server.spec.form() == Some(ServerForm::Fake) || server.spec.fake_dns != ServerFakes::Off;
+        |server: &&DnsServer| server.spec.form() == Ok(ServerForm::Fake) || server.spec.fake_dns != ServerFakes::Off;
     let Some(server) = draft.dns.iter().flat_map(|dns| &dns.servers).find(gives) else { return };
     let message =
         "it gives fake addresses, but no inbound sniffs with `fakedns`: flows that come back with them lead nowhere";

@@ -44,6 +44,7 @@ mod rings;
 pub mod routing;
 pub mod schedule;
 pub mod server;
+pub mod serverform;
 pub mod services;
 pub mod sniffing;
 pub mod sockopt;

@@ -6,6 +6,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::SystemTime;
 
+use http::{HeaderMap, HeaderName};
 use jiff::civil::date;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 
@@ -51,6 +52,15 @@ pub(super) fn agent(asked: &str) -> String {
     }
     dress(&mut fields, Purpose::WebSocket);
     fields.into_iter().find(|(name, _)| name == AGENT).map(|(_, value)| value).unwrap_or_default()
+}
+
+/// The headers of a script that fetches something in Chrome.
+#[must_use]
+pub fn fetch_headers() -> HeaderMap {
+    let mut fields = Fields::new();
+    dress(&mut fields, Purpose::Fetch);
+    let header = |(name, value): (String, String)| Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?));
+    fields.into_iter().filter_map(header).collect()
 }
 
 const AGENT: &str = "User-Agent";

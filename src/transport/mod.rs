@@ -28,6 +28,7 @@ pub mod xhttp;
 
 pub use acceptor::Acceptor;
 pub use arrival::{Arrival, Arrivals, Hello};
+pub use browser::fetch_headers;
 pub use dialer::Dialer;
 pub use error::{AcceptError, TransportError};
 pub use lines::Lines;

@@ -20,6 +20,7 @@ mod http3;
 mod idle;
 mod matrix;
 mod naming;
+mod naming_forms;
 mod peers;
 mod probing;
 mod promises;

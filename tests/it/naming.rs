@@ -28,10 +28,10 @@ fn fetched(door: u16, url: &str) -> bool {
 fn names_are_asked_of_the_server_by_udp_and_tcp() {
     let origin = Nginx::start(&[("page", b"page")], "");
     let url = origin.url("page").replace("127.0.0.1", "www.probe.example");
-    for form in ["udp", "tcp", "tcp+local"] {
+    for form in ["", "udp", "tcp", "tcp+local"] {
         let (names, door) = (dnsmasq("probe.example", "127.0.0.1"), free_port());
         let server = match form {
-            "udp" => json!({ "address": "127.0.0.1", "port": names.port() }),
+            "" => json!({ "address": "127.0.0.1", "port": names.port() }),
             form => json!(format!("{form}://127.0.0.1:{}", names.port())),
         };
         let engine = Engine::json(&config(door, json!([server]), json!({})), &[door]);
@@ -57,21 +57,4 @@ fn rules_see_the_addresses_of_names_and_questions_have_an_inbound_tag() {
     let (door, no_questions) = (free_port(), json!({ "rules": [{ "inboundTag": ["names"], "outboundTag": "block" }] }));
     let engine = Engine::json(&config(door, server(), no_questions), &[door]);
     assert!(!fetched(door, &url), "questions go where the rules send them: {}", engine.output());
-}
-
-/// Names must not go to a server that is not meant for them, because the one that is cannot be asked.
-#[test]
-fn in_place_of_a_server_that_cannot_be_asked_the_system_is() {
-    let origin = Nginx::start(&[("page", b"page")], "");
-    let (names, door) = (dnsmasq("probe.example", "127.0.0.1"), free_port());
-    let own = json!({ "address": "127.0.0.1", "port": names.port(), "domains": ["domain:probe.example"] });
-    let servers = json!(["https://192.0.2.1/dns-query", own]);
-    let engine = Engine::json(&config(door, servers, json!({})), &[door]);
-    for name in ["localhost", "www.probe.example"] {
-        assert!(fetched(door, &origin.url("page").replace("127.0.0.1", name)), "{name}: {}", engine.output());
-    }
-    names.process.wait_to_say("query[A] www.probe.example");
-    assert!(!names.process.output().contains("localhost"), "{}", names.process.output());
-    let told = "dns.servers[0]: `https://` DNS servers are not asked yet: the operating system is asked in its place";
-    assert!(engine.output().contains(told), "{}", engine.output());
 }

@@ -6,6 +6,7 @@ mod curl;
 mod danted;
 mod dig;
 mod dnsmasq;
+mod doq;
 mod engine;
 mod exits;
 mod house;
@@ -15,12 +16,14 @@ mod ports;
 mod process;
 mod sing_box;
 mod throttle;
+mod unbound;
 
 pub use certificate::{Authority, Certificate};
 pub use curl::{Answer, curl};
 pub use danted::danted;
 pub use dig::dig;
 pub use dnsmasq::{dnsmasq, dnsmasq_knowing};
+pub use doq::Doq;
 pub use engine::{Engine, run_once, run_once_in};
 pub use exits::{
     Exit, Who, association, echo, eventually, exit_of, line, open_files, serve_each, socks_outbound, tunnel, tunnel_as,
@@ -33,3 +36,4 @@ pub use ports::{PATIENCE, free_port, until};
 pub use process::{Peer, Process, program};
 pub use sing_box::sing_box;
 pub use throttle::Throttle;
+pub use unbound::{Speech, unbound, unbound_at};
