@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn steadiness_counts_not_speed() {
+    fn trap_6_steadiness_counts_not_speed() {
         let known = nodes(&[(6, 40), (5, 300)]);
         assert_eq!(choice(&known, &load(0, &[])), [1]);
         assert_eq!(choice(&known, &load(2, &[])), [1, 0]);

@@ -43,10 +43,11 @@ pub fn report(draft: &Draft, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Whether a tag is that of a service inside the engine rather than of an outbound.
+/// Whether a tag is that of a service inside the engine rather than of an outbound. An API with an address of its own is none:
+/// its tag then leads nowhere.
 #[must_use]
 pub fn is_service(services: &Services, tag: &Tag) -> bool {
-    let api = services.api.as_ref().is_some_and(|api| api.tag == *tag);
+    let api = services.api.as_ref().is_some_and(|api| api.tag == *tag && api.listen.is_empty());
     let metrics = services.metrics.as_ref().is_some_and(|metrics| metrics.tag == *tag);
     let portal = services.reverse.as_ref().is_some_and(|r| r.portals.iter().any(|end| end.tag == *tag));
     !tag.is_empty() && (api || metrics || portal)

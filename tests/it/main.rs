@@ -38,6 +38,7 @@ mod sockets;
 mod strategies;
 mod support;
 mod survival;
+mod traps;
 mod tunnels;
 mod updating;
 mod ways;
