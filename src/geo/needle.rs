@@ -3,10 +3,12 @@
 use regex_automata::util::syntax::parse;
 use regex_syntax::hir::{Hir, HirKind};
 
+use crate::model::goregex::translate;
+
 /// Texts of which one occurs wherever the expression is found; none where there are no such texts, or short ones that occur
 /// everywhere.
 pub(super) fn needles(pattern: &str) -> Option<Vec<String>> {
-    let found = of(&parse(pattern).ok()?)?;
+    let found = of(&parse(&translate(pattern).ok()?).ok()?)?;
     let texts = found.into_iter().map(|bytes| String::from_utf8(bytes).ok());
     texts.collect()
 }

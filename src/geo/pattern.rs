@@ -3,6 +3,8 @@
 use regex_automata::MatchKind;
 use regex_automata::meta::Regex;
 
+use crate::model::goregex::translate;
+
 /// Why a set cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
@@ -19,7 +21,7 @@ pub enum CompileError {
     },
 }
 
-/// Compiles expressions into one that matches where any of them does.
+/// Compiles Go's expressions into one that matches where any of them does.
 ///
 /// # Errors
 /// [`CompileError::Regex`] names the first that does not compile.
@@ -29,8 +31,13 @@ pub fn any_of<P: AsRef<str>>(patterns: &[P]) -> Result<Regex, CompileError> {
 
 /// The same, for searches that want to know which ones matched.
 pub(super) fn build<P: AsRef<str>>(patterns: &[P], kind: MatchKind) -> Result<Regex, CompileError> {
+    let here = |pattern: &P| {
+        let pattern = pattern.as_ref();
+        translate(pattern).map_err(|reason| CompileError::Regex { pattern: pattern.to_owned(), reason })
+    };
+    let here: Vec<String> = patterns.iter().map(here).collect::<Result<_, _>>()?;
     let config = Regex::config().match_kind(kind).nfa_size_limit(Some(SIZE_LIMIT)).hybrid_cache_capacity(CACHE);
-    Regex::builder().configure(config).build_many(patterns).map_err(|error| {
+    Regex::builder().configure(config).build_many(&here).map_err(|error| {
         let at = error.pattern().map_or(0, |id| id.as_usize());
         let pattern = patterns.get(at).map_or("", |pattern| pattern.as_ref()).to_owned();
         let reason = error.syntax_error().map_or_else(|| error.to_string(), last_line);
@@ -57,8 +64,8 @@ mod tests {
 
     #[test]
     fn the_bad_one_of_several_is_named() {
-        let error = any_of(&["a+", "b{2", "c"]).unwrap_err();
-        assert!(error.to_string().starts_with("`b{2`: "), "{error}");
+        let error = any_of(&["a+", "b(2", "c"]).unwrap_err();
+        assert!(error.to_string().starts_with("`b(2`: "), "{error}");
         assert!(any_of(&[r"(?i)shop", r"^x\d+$"]).unwrap().is_match("SHOP"));
     }
 }

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde_json::{Value as Json, json};
 
+use super::goregex;
 use crate::shape::{Defs, Dialect, Field, Kind, Node, Plain, Reader, TextList};
 
 /// A list in a geodata file: `geosite:cn@ads` is `{ file: "geosite.dat", code: "CN", attrs: ["ads"] }`.
@@ -116,9 +117,9 @@ impl DomainRule {
 /// # Errors
 /// A sentence that says why not.
 pub fn regex(pattern: &str) -> Result<(), String> {
-    regex_automata::util::syntax::parse(pattern).map(drop).map_err(|error| {
-        format!("`{pattern}` is not a regular expression this engine can run: {}", regex_reason(pattern, &error))
-    })
+    goregex::translate(pattern)
+        .and_then(|here| regex_automata::util::syntax::parse(&here).map(drop).map_err(|error| last_line(&error)))
+        .map_err(|why| format!("`{pattern}` is not a regular expression this engine can run: {why}{}", hint(pattern)))
 }
 
 /// Whether a text of a rule's `user` can match somebody: a name, or `regexp:` and an expression.
@@ -129,22 +130,16 @@ pub fn user(text: &str) -> Result<(), String> {
     text.strip_prefix("regexp:").map_or(Ok(()), regex)
 }
 
-/// The parser's reason in one line, with a hint for the two mistakes that people make.
-fn regex_reason(pattern: &str, error: &impl fmt::Display) -> String {
-    if pattern.contains("(?=") || pattern.contains("(?!") || pattern.contains("(?<=") || pattern.contains("(?<!") {
-        return "look-around is not supported".into();
-    }
-    if pattern.starts_with('*') {
-        return "a repetition has nothing to repeat; for a shell pattern such as `*.example` write `domain:example`"
-            .into();
-    }
+/// What to write instead, for the mistake that people make.
+fn hint(pattern: &str) -> &'static str {
+    if pattern.starts_with('*') { "; for a shell pattern such as `*.example` write `domain:example`" } else { "" }
+}
+
+/// The parser's last line is the one that says what is wrong; those before it draw the pattern.
+fn last_line(error: &impl fmt::Display) -> String {
     let text = error.to_string();
-    text.lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("it does not parse")
-        .trim_start_matches("error: ")
-        .to_owned()
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    last.unwrap_or("it does not parse").trim_start_matches("error: ").to_owned()
 }
 
 impl fmt::Display for DomainRule {

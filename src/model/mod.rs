@@ -14,6 +14,7 @@ pub mod faking;
 pub mod fields;
 pub mod fit;
 pub mod geodata;
+pub mod goregex;
 pub mod hashkey;
 mod hostsfile;
 mod hrw;

@@ -4,6 +4,7 @@ use regex_automata::meta::Regex;
 
 use crate::balance::{Adaptive, Load, Member, Rank};
 use crate::model::balancer::{self as model, Cost, LeastLoad, Strategy};
+use crate::model::goregex::translate;
 
 /// A pattern of `costs` that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,7 +66,7 @@ struct Pattern<'a> {
 impl<'a> Pattern<'a> {
     fn of(cost: &'a Cost) -> Result<Self, BadCost> {
         let bad = || BadCost(cost.r#match.chars().take(200).collect());
-        let regex = if cost.regexp { Some(Regex::new(&cost.r#match).map_err(|_| bad())?) } else { None };
+        let regex = if cost.regexp { Some(compiled(&cost.r#match).ok_or_else(bad)?) } else { None };
         Ok(Self { cost, regex })
     }
 
@@ -80,6 +81,11 @@ impl<'a> Pattern<'a> {
         }
         Some(if self.cost.value > 0.0 { self.cost.value } else { first_number(matched).unwrap_or(USUAL) })
     }
+}
+
+/// A cost's expression, which is Go's.
+fn compiled(pattern: &str) -> Option<Regex> {
+    Regex::new(&translate(pattern).ok()?).ok()
 }
 
 /// Digits, and a point with digits behind it.
