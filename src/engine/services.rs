@@ -13,7 +13,9 @@ use crate::addr::{DomainName, Host, Network, OutboundId, Target};
 use crate::dns::{Asked, Families, Looked};
 use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Told, Via, Wanted};
 use crate::model::config::Dest;
+use crate::model::fields::DomainStrategy;
 use crate::net::Families as Order;
+use crate::outbound::by_address;
 
 impl House {
     /// Opens a stream by an outbound.
@@ -34,7 +36,9 @@ impl House {
         }
         self.trail.through(&exit.life);
         let services: Arc<dyn Services> = Arc::new(self.clone());
-        exit.outbound.associate(&services, flow).await
+        let packets = exit.outbound.associate(&services, flow).await?;
+        let strategy = if flow.probe || self.asks { DomainStrategy::AsIs } else { exit.strategy };
+        Ok(by_address(packets, &services, strategy, flow))
     }
 
     fn exit(&self, by: OutboundId) -> Result<&Exit, DialError> {
@@ -51,9 +55,14 @@ impl House {
         }
         let port = flow.destination().port;
         let found = Box::pin(self.addresses(name)).await;
-        let found = found.map(|ips| Order::from(exit.strategy).pick(&ips, port));
-        match found {
-            Ok(found) if !found.is_empty() => {
+        let families = Order::from(exit.strategy);
+        match found.map(|ips| families.pick(&ips, port)) {
+            Ok(mut found) if !found.is_empty() => {
+                // A family that is second is there for names that lack the first.
+                if families != Order::Any {
+                    let first = found[0].is_ipv4();
+                    found.retain(|at| at.is_ipv4() == first);
+                }
                 let at = found[rand::random_range(0..found.len())];
                 let mut flow = Box::new(flow.clone());
                 flow.route_target = Some(Target::from(at));

@@ -42,6 +42,7 @@ pub use kind::Outbound;
 pub use lookup::{Lookup, Source};
 pub use loopback::{Loopback, Ring};
 pub use mux::{Datagrams, Mux, Port443, Sharing};
+pub use names::by_address;
 pub use noisy::{Noise, NoiseBytes};
 pub use pool::Beneath;
 pub use responder::Responder;

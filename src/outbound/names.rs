@@ -7,13 +7,31 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 
-use super::lookup::Lookup;
+use super::lookup::{Lookup, Source};
 use crate::addr::{DomainName, Host, Target};
-use crate::flow::{BoxFuture, Packets, Services};
+use crate::flow::{BoxFuture, BoxPackets, Flow, Packets, Services};
+use crate::model::fields::DomainStrategy;
+use crate::net::Families;
+
+/// The association with addresses in place of names, where the outbound's `targetStrategy` wants that. Where it prefers
+/// neither family, that of the address counts which the name was found for (Xray's way).
+#[must_use]
+pub fn by_address(packets: BoxPackets, house: &Arc<dyn Services>, strategy: DomainStrategy, flow: &Flow) -> BoxPackets {
+    if strategy.families().is_none() {
+        return packets;
+    }
+    let families = match (Families::from(strategy), flow.target.host.ip()) {
+        (Families::Any, Some(IpAddr::V4(_))) => Families::V4First,
+        (Families::Any, Some(IpAddr::V6(_))) => Families::V6First,
+        (families, _) => families,
+    };
+    let lookup = Lookup { source: Source::Dns, families };
+    Box::new(Named::before(packets, Arc::clone(house), lookup, !strategy.forces()))
+}
 
 /// An association that takes names as well as addresses.
 pub(super) struct Named<P> {
@@ -22,6 +40,8 @@ pub(super) struct Named<P> {
     lookup: Lookup,
     /// Whether the association below gets the names that have no address.
     keeps: bool,
+    /// Which names were asked for, by the addresses that stand for them; only where answers come as from the name.
+    back: Option<HashMap<IpAddr, DomainName>>,
     names: HashMap<DomainName, State>,
     /// What waited and can leave now; a socket that was opened a moment ago does not take it at once.
     ready: VecDeque<(Bytes, Target)>,
@@ -42,12 +62,18 @@ const WAITING: usize = 8;
 
 impl<P: Packets> Named<P> {
     pub(super) fn new(inner: P, house: Arc<dyn Services>, lookup: Lookup) -> Self {
-        Self { inner, house, lookup, keeps: false, names: HashMap::new(), ready: VecDeque::new() }
+        Self { inner, house, lookup, keeps: false, back: None, names: HashMap::new(), ready: VecDeque::new() }
     }
 
     /// One whose association below takes names too, and gets those that have no address here.
     pub(super) fn keeping(inner: P, house: Arc<dyn Services>, lookup: Lookup) -> Self {
         Self { keeps: true, ..Self::new(inner, house, lookup) }
+    }
+
+    /// One that stands before another outbound, as its `targetStrategy` wants: names without an address go on as names or,
+    /// where it forces, nowhere, and answers come as from the name that was asked for.
+    pub(super) fn before(inner: P, house: Arc<dyn Services>, lookup: Lookup, keeps: bool) -> Self {
+        Self { keeps, back: Some(HashMap::new()), ..Self::new(inner, house, lookup) }
     }
 
     fn asked(&self) -> usize {
@@ -80,6 +106,12 @@ impl<P: Packets> Named<P> {
                 }
             }
             *state = found.map_or(State::Unknown, State::Known);
+            if let (Some(back), Some(ip)) = (&mut self.back, found) {
+                if back.len() >= NAMES {
+                    back.clear();
+                }
+                back.insert(ip, name.clone());
+            }
         }
         while let Some((payload, peer)) = self.ready.front() {
             if self.inner.poll_send(cx, payload, peer)?.is_pending() {
@@ -94,7 +126,12 @@ impl<P: Packets> Named<P> {
 impl<P: Packets> Packets for Named<P> {
     fn poll_recv(&mut self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<Target>> {
         self.poll_answers(cx)?;
-        self.inner.poll_recv(cx, buf)
+        let from = ready!(self.inner.poll_recv(cx, buf))?;
+        let asked = from.host.ip().and_then(|ip| self.back.as_ref()?.get(&ip));
+        Poll::Ready(Ok(match asked {
+            Some(name) => Target::new(Host::Domain(name.clone()), from.port),
+            None => from,
+        }))
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
@@ -214,6 +251,73 @@ mod tests {
             send(&mut packets, b"x", &name.parse().unwrap()).await.unwrap();
         }
         assert_eq!(*sent.lock().unwrap(), ["127.0.0.1:1", "b.example:2", "b.example:3"]);
+    }
+
+    /// What arrives where datagrams to these names go, as the outbound's strategy says; the house knows three names.
+    async fn went(strategy: DomainStrategy, target: &str) -> Vec<String> {
+        let sent = Arc::<Mutex<Vec<String>>>::default();
+        let known = [
+            ("four.example", &["10.0.0.1"][..]),
+            ("six.example", &["2001:db8::1"]),
+            ("both.example", &["2001:db8::2", "10.0.0.2"]),
+        ];
+        let mut house = House::default();
+        for (name, ips) in known {
+            house.learns(name, ips);
+        }
+        let house: Arc<dyn Services> = Arc::new(house);
+        let any = ([0; 4], 0).into();
+        let flow = Flow::new("in".into(), crate::addr::Network::Udp, any, any, target.parse().unwrap());
+        let mut packets = by_address(Box::new(Ears(Arc::clone(&sent))), &house, strategy, &flow);
+        for name in ["four.example:1", "six.example:1", "both.example:1", "none.example:1", "10.9.9.9:1"] {
+            send(&mut packets, b"x", &name.parse().unwrap()).await.unwrap();
+        }
+        sent.lock().unwrap().iter().map(|at| at.trim_end_matches(":1").to_owned()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_target_strategy_counts_for_datagrams_too() {
+        use DomainStrategy as S;
+        for (strategy, target, want) in [
+            (
+                S::AsIs,
+                "four.example:1",
+                ["four.example", "six.example", "both.example", "none.example", "10.9.9.9"].as_slice(),
+            ),
+            (S::UseIp, "four.example:1", &["10.0.0.1", "[2001:db8::1]", "[2001:db8::2]", "none.example", "10.9.9.9"]),
+            // The name was found in what went to an IPv4 address.
+            (S::UseIp, "192.0.2.1:1", &["10.0.0.1", "[2001:db8::1]", "10.0.0.2", "none.example", "10.9.9.9"]),
+            (S::UseIpv4, "four.example:1", &["10.0.0.1", "six.example", "10.0.0.2", "none.example", "10.9.9.9"]),
+            (S::UseIpv4v6, "four.example:1", &["10.0.0.1", "[2001:db8::1]", "10.0.0.2", "none.example", "10.9.9.9"]),
+            (
+                S::UseIpv6v4,
+                "four.example:1",
+                &["10.0.0.1", "[2001:db8::1]", "[2001:db8::2]", "none.example", "10.9.9.9"],
+            ),
+            (S::ForceIpv6, "four.example:1", &["[2001:db8::1]", "[2001:db8::2]", "10.9.9.9"]),
+            (S::ForceIpv6v4, "four.example:1", &["10.0.0.1", "[2001:db8::1]", "[2001:db8::2]", "10.9.9.9"]),
+        ] {
+            assert_eq!(went(strategy, target).await, want, "{strategy:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_come_as_from_the_name_that_was_asked_for() {
+        let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let target: Target = format!("a.example:{}", far.local_addr().unwrap().port()).parse().unwrap();
+        let house: Arc<dyn Services> = Arc::new(House::knowing("a.example", &["127.0.0.1"]));
+        let any = ([0; 4], 0).into();
+        let flow = Flow::new("in".into(), crate::addr::Network::Udp, any, any, target.clone());
+        let direct = Box::new(Direct::new(SocketOptions::default()));
+        let mut packets = by_address(direct, &house, DomainStrategy::ForceIp, &flow);
+        send(&mut packets, b"ask", &target).await.unwrap();
+        let answering = async {
+            let (_, from) = far.recv_from(&mut [0; 8]).await.unwrap();
+            far.send_to(b"tell", from).await.unwrap();
+        };
+        let mut buf = BytesMut::new();
+        let (from, ()) = tokio::join!(recv(&mut packets, &mut buf), answering);
+        assert_eq!(from.unwrap(), target);
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! A house that knows one name and notes what it was asked to dial.
+//! A house that knows a few names and notes what it was asked to dial.
 #![allow(clippy::unwrap_used)]
 
 use std::io;
@@ -12,16 +12,20 @@ use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, S
 
 #[derive(Default)]
 pub(super) struct House {
-    name: Option<String>,
-    ips: Vec<IpAddr>,
+    names: Vec<(String, Vec<IpAddr>)>,
     gate: Mutex<Option<oneshot::Receiver<()>>>,
     dialed: Mutex<Vec<Flow>>,
 }
 
 impl House {
     pub(super) fn knowing(name: &str, ips: &[&str]) -> Self {
-        let ips = ips.iter().map(|ip| ip.parse().unwrap()).collect();
-        Self { name: Some(name.to_owned()), ips, ..Self::default() }
+        let mut house = Self::default();
+        house.learns(name, ips);
+        house
+    }
+
+    pub(super) fn learns(&mut self, name: &str, ips: &[&str]) {
+        self.names.push((name.to_owned(), ips.iter().map(|ip| ip.parse().unwrap()).collect()));
     }
 
     /// One that answers only when told to.
@@ -47,10 +51,10 @@ impl Services for House {
             if let Some(gate) = gate {
                 gate.await.unwrap();
             }
-            if self.name.as_deref() == Some(name.as_str()) {
-                return Ok(self.ips.as_slice().into());
-            }
-            Err(DialError::target(Stage::Resolve, io::ErrorKind::NotFound))
+            let found = self.names.iter().find(|(known, _)| known == name.as_str());
+            found
+                .map(|(_, ips)| ips.as_slice().into())
+                .ok_or_else(|| DialError::target(Stage::Resolve, io::ErrorKind::NotFound))
         })
     }
 
