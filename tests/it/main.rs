@@ -41,5 +41,6 @@ mod survival;
 mod traps;
 mod tunnels;
 mod updating;
+mod verdict;
 mod ways;
 mod web;

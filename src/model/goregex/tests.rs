@@ -280,10 +280,19 @@ fn ours(pattern: &str, text: &str) -> Go {
     }
 }
 
+/// What Go refuses and may run here: a total above its limit, and sets that it has no name for.
+const WIDER: &[&str] =
+    &[r"(a{50}){50}", r"\p{Alphabetic}", r"\p{White_Space}", r"\p{Uppercase}", r"\p{Upper}", r"\p{Emoji}", r"\p{Grek}"];
+
+/// No text holds a surrogate, so a set of them is refused rather than never met.
+const NARROWER: &[&str] = &[r"\p{Cs}"];
+
 #[test]
 fn expressions_mean_what_they_mean_in_go() {
+    let other = |pattern: &&str| WIDER.contains(pattern) || NARROWER.contains(pattern);
     let wrong: Vec<_> = TABLE
         .iter()
+        .filter(|(pattern, ..)| !other(pattern))
         .map(|(pattern, text, go)| (pattern, text, go, ours(pattern, text)))
         .filter(|(.., go, ours)| *go != ours)
         .map(|(pattern, text, go, ours)| {
@@ -291,4 +300,7 @@ fn expressions_mean_what_they_mean_in_go() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let gone =
+        WIDER.iter().chain(NARROWER).filter(|pattern| !TABLE.iter().any(|row| row.0 == **pattern && row.2 != Found));
+    assert_eq!(gone.count(), 0, "what is excepted is in the table");
 }
