@@ -23,6 +23,8 @@ pub struct Pool {
     by_name: HashTable<u32>,
     by_address: HashTable<u32>,
     entries: Vec<Entry>,
+    /// The address behind the one that was given last.
+    next: u64,
     /// The ends of the chain from the entry that was used last to the one that was not for longest; [`NOBODY`] while empty.
     newest: u32,
     oldest: u32,
@@ -48,6 +50,9 @@ pub enum Faked {
     Name(DomainName),
 }
 
+/// Addresses that are tried one after the other. Where many names came within a few milliseconds, as many lie side by side.
+const LOOKS: usize = 64;
+
 /// No entry.
 const NOBODY: u32 = u32::MAX;
 
@@ -63,6 +68,7 @@ impl Pool {
             by_name: HashTable::new(),
             by_address: HashTable::new(),
             entries: Vec::new(),
+            next: 0,
             newest: NOBODY,
             oldest: NOBODY,
         }
@@ -94,7 +100,10 @@ impl Pool {
             self.touch(at);
             return self.ip(self.entries.get(at as usize).map_or(0, |one| one.address));
         }
-        let address = self.free_from(now);
+        // Of a full pool the oldest goes now, so its address is free if no other is found soon.
+        let oldest = self.entries.get(self.oldest as usize).map(|one| one.address);
+        let address = self.free_from(now).or(oldest).unwrap_or_default();
+        self.next = address.wrapping_add(1);
         let entry = Entry { name: name.clone(), address, newer: NOBODY, older: NOBODY };
         let at = if self.entries.len() < self.most as usize {
             self.entries.push(entry);
@@ -132,19 +141,19 @@ impl Pool {
         1_u64.checked_shl(u32::from(self.net.max_prefix_len() - self.net.prefix_len()))
     }
 
-    /// The first address that stands for nothing, from the one of this time on and around the end.
-    fn free_from(&self, now: u64) -> u64 {
+    /// An address that stands for nothing: one from that of this time on, else from the one that was given last on, both
+    /// around the end. Only of a full pool it may be that none is found.
+    fn free_from(&self, now: u64) -> Option<u64> {
+        let found = self.free_among(now, LOOKS).or_else(|| self.free_among(self.next, LOOKS));
+        // There are more addresses than names, so one is free among the next as many as there are names and one more.
+        found
+            .or_else(|| (self.len() < self.most as usize).then(|| self.free_among(self.next, self.len() + 1)).flatten())
+    }
+
+    fn free_among(&self, from: u64, looks: usize) -> Option<u64> {
         let count = self.count();
         let around = |address: u64| count.map_or(address, |count| address % count);
-        let mut address = around(now);
-        // There are more addresses than names, so one is free among the next as many as there are names and one more.
-        for _ in 0..self.entries.len() {
-            if self.at(address).is_none() {
-                break;
-            }
-            address = around(address.wrapping_add(1));
-        }
-        address
+        (0_u64..).take(looks).map(|far| around(from.wrapping_add(far))).find(|address| self.at(*address).is_none())
     }
 
     /// The entry of an address.

@@ -68,6 +68,24 @@ fn large_networks_are_counted_from_their_beginning() {
     assert_eq!(pool.give(&name("b.example"), (1 << 32) - 1), ip("0.0.0.0"));
 }
 
+/// A search that is given up must end well: in a place behind the run, and of a full pool in that of the oldest.
+#[test]
+fn a_long_run_of_taken_addresses_is_not_walked_along() {
+    let mut pool = pool("10.0.0.0/24", 255);
+    let given: Vec<IpAddr> = (0..250).map(|n| pool.give(&name(&format!("n{n}")), 0)).collect();
+    assert_eq!(given[249], ip("10.0.0.249"));
+    assert_eq!(pool.give(&name("more"), 10), ip("10.0.0.250"));
+    assert_eq!(pool.give(&name("late"), 252), ip("10.0.0.252"));
+    let rest: Vec<IpAddr> = ["a", "b", "c"].iter().map(|label| pool.give(&name(label), 10)).collect();
+    assert_eq!(rest, [ip("10.0.0.253"), ip("10.0.0.254"), ip("10.0.0.255")], "251 alone is left");
+    assert_eq!(pool.len(), 255);
+    // Nothing is free near 100 and behind 255, so the oldest lends its address.
+    assert_eq!(pool.give(&name("full"), 100), ip("10.0.0.0"));
+    assert_eq!((pool.look(given[0]), pool.len()), (Faked::Name(name("full")), 255));
+    assert_eq!(pool.give(&name("n0"), 251), ip("10.0.0.251"), "it has to begin anew");
+    assert_eq!(pool.look(given[1]), Faked::Nameless);
+}
+
 proptest! {
     /// Against a list in the order of use: whoever is among the last `most` has its address, and nobody else has one.
     #[test]
