@@ -118,7 +118,7 @@ fn written(draft: &Draft, loaded: &Loaded, keys: &[KeyReport], options: &Options
         To::Toml => {
             let mut output = toml::root::write(draft);
             for file in &loaded.sources.files {
-                if let Some(tree) = &file.tree {
+                if let Some(tree) = file.tree() {
                     place_sections(&mut output, tree);
                 }
             }

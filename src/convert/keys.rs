@@ -57,7 +57,7 @@ pub fn classify(loaded: &Loaded, changes: &[Change]) -> Vec<KeyReport> {
     let mut walk =
         Walk { sources: &loaded.sources, marks: &marks, changes: &changes, path: String::new(), keys: vec![] };
     for file in &loaded.sources.files {
-        if let Some(tree) = &file.tree {
+        if let Some(tree) = file.tree() {
             walk.node(tree, None, false);
         }
     }

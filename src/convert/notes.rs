@@ -11,7 +11,7 @@ use crate::shape::{Node, Plain, PlainMap, Span, Value};
 pub fn notes(file: &File, output: &PlainMap) -> Vec<Note> {
     let mut anchors = vec![];
     collect(output, &mut anchors);
-    let Some(tree) = &file.tree else { return vec![] };
+    let Some(tree) = file.tree() else { return vec![] };
     let root = Hull::of(tree);
     let anchors = anchors.into_iter().filter(|span| span.file == file.text.file).map(|span| {
         let around = root.find(span).map_or((span.start, span.end), |hull| (hull.start, hull.end));

@@ -92,7 +92,7 @@ pub(super) fn build(config: &Config, lists: &Lists, before: Option<Before<'_>>) 
     let exits = exits(config, before, &crypto, lists)?;
     let (groups, watched) = groups(config, before, &exits)?;
     let router =
-        Router::compile(config.strategy, config.rules.iter().map(|rule| (rule.name.as_str(), &rule.when)), lists)?;
+        Router::compile(config.strategy, config.rules.iter().map(|rule| (rule.name.as_str(), &*rule.when)), lists)?;
     let fakes = Fakes::new(&config.fake_dns, config.dns.as_ref(), before.map(|before| &before.snapshot.fakes));
     let snapshot = Snapshot {
         generation: before.map_or(0, |before| before.snapshot.generation + 1),

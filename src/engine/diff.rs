@@ -240,7 +240,7 @@ fn others(old: &Config, new: &Config) -> bool {
 
 /// The rules without the places by which they name outbounds.
 fn rules(config: &Config) -> Vec<(&str, Named, &When)> {
-    config.rules.iter().map(|rule| (rule.name.as_str(), Named::of(config, &rule.to), &rule.when)).collect()
+    config.rules.iter().map(|rule| (rule.name.as_str(), Named::of(config, &rule.to), &*rule.when)).collect()
 }
 
 /// A destination by its name: outbounds and balancers are two name spaces.

@@ -5,10 +5,11 @@
 
 use super::format::Format;
 use super::merge::Envelope;
+use super::parse::parse;
 use super::report;
 use super::sources::{File, Sources};
 use super::text::{Parsed, Text, decode};
-use super::{json, secrets, toml, tomltree, xray};
+use super::{secrets, toml, xray};
 use crate::model::check;
 use crate::model::config::Config;
 use crate::model::draft::Draft;
@@ -157,11 +158,10 @@ impl Loading<'_> {
             let message = "this TOML has the keys of Xray's schema and is read as such";
             self.problems.push(text.problem(Severity::Note, Kind::Legacy, text.span(0, 0), message));
         }
-        if let Some(node) = &parsed.root {
-            self.roots.push(Root { node: node.clone(), dialect });
+        if let Some(node) = parsed.root {
+            self.roots.push(Root { node, dialect });
         }
-        let pointers = format != Format::Toml;
-        self.sources.files.push(File { text, tree: parsed.root, comments: parsed.comments, pointers });
+        self.sources.files.push(File::new(text, format, strict, parsed.comments));
         format
     }
 
@@ -257,24 +257,6 @@ fn quote_words(sources: &Sources, problems: &mut [Problem]) {
 fn hide(sources: &mut Sources) {
     let found: Vec<Span> = sources.files.iter().flat_map(|file| secrets::find(&file.text)).collect();
     sources.hide(found);
-}
-
-fn parse(text: &Text, format: Format, strict: bool) -> Parsed {
-    match format {
-        Format::Json => json::parse(text, strict),
-        Format::Toml => tomltree::parse(text),
-        #[cfg(feature = "yaml")]
-        Format::Yaml => super::yaml::parse(text),
-        #[cfg(not(feature = "yaml"))]
-        Format::Yaml => refused(text, "this build reads no YAML (cargo feature `yaml`)"),
-        Format::Protobuf => Parsed::default(),
-    }
-}
-
-#[cfg(not(feature = "yaml"))]
-fn refused(text: &Text, message: &str) -> Parsed {
-    let problem = text.problem(Severity::Error, Kind::Source, text.span(0, 0), message);
-    Parsed { problems: vec![problem], ..Parsed::default() }
 }
 
 /// Roots of Xray's schema that ours lacks, and the other way round.

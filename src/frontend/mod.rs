@@ -9,6 +9,7 @@ mod format;
 mod json;
 mod load;
 mod merge;
+mod parse;
 mod report;
 pub mod schema;
 mod secrets;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::load::Loaded;
+use super::sources::File;
 use super::toml;
 use super::xray;
 use crate::shape::{Defs, Dialect, Kind, Node, Problem, Severity, Span, Value};
@@ -194,7 +195,7 @@ pub fn violations(loaded: &Loaded) -> Vec<Problem> {
     // The files are part of the program and a test compiles them.
     let Some(validator) = compiled else { return vec![] };
     let mut found = vec![];
-    for tree in loaded.sources.files.iter().filter_map(|file| file.tree.as_ref()) {
+    for tree in loaded.sources.files.iter().filter_map(File::tree) {
         let instance = json_of(tree);
         for error in validator.iter_errors(&instance).take(MOST) {
             let pointer = error.instance_path().as_str().to_owned();

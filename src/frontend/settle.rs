@@ -3,8 +3,6 @@
 //!
 //! `convert` settles a draft before it writes it; running does not need it, and its messages keep the user's own names.
 
-use std::collections::HashSet;
-
 use crate::addr::Tag;
 use crate::model::balancer::{Balancer, Member, ProbeKind};
 use crate::model::built;
@@ -12,6 +10,7 @@ use crate::model::draft::Draft;
 use crate::model::name::Name;
 use crate::model::routing::{To, UnknownTags};
 use crate::shape::{Class, Span};
+use std::collections::HashSet;
 
 /// What was changed, where it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
     use crate::model::balancer::{Observed, Strategy, TcpProbe};
     use crate::model::outbound::{Outbound, OutboundKind};
-    use crate::model::routing::{Rule, When};
+    use crate::model::routing::Rule;
     use crate::shape::Spot;
 
     fn outbound(tag: &str) -> Outbound {
@@ -196,7 +195,7 @@ mod tests {
     fn draft(outbounds: &[&str], balancers: Vec<Balancer>, rules: Vec<To>) -> Draft {
         let outbounds = outbounds.iter().map(|tag| outbound(tag)).collect();
         let mut draft = Draft { outbounds, balancers, ..Draft::default() };
-        let rule = |to| Rule { at: Spot::default(), name: String::new(), to, when: When::default() };
+        let rule = |to| Rule { at: Spot::default(), name: String::new(), to, when: Default::default() };
         draft.routing.rules = rules.into_iter().map(rule).collect();
         draft
     }

@@ -1,5 +1,9 @@
 //! The files of one configuration, for whoever must show a part of them.
 
+use std::sync::OnceLock;
+
+use super::format::Format;
+use super::parse::parse;
 use super::text::{Comment, Place, Text};
 use crate::shape::{Entry, Node, Span, Value};
 
@@ -8,12 +12,31 @@ use crate::shape::{Entry, Node, Span, Value};
 pub struct File {
     /// Its text.
     pub text: Text,
-    /// Its tree, unless it is broken.
-    pub tree: Option<Node>,
     /// Its comments.
     pub comments: Vec<Comment>,
+    format: Format,
+    strict: bool,
+    tree: OnceLock<Option<Node>>,
+}
+
+impl File {
+    /// A text that was read; `strict` if comments were refused.
+    #[must_use]
+    pub fn new(text: Text, format: Format, strict: bool, comments: Vec<Comment>) -> Self {
+        Self { text, comments, format, strict, tree: OnceLock::new() }
+    }
+
+    /// Its tree, unless it is broken. Made when somebody asks: whoever reads a large configuration takes the first tree apart,
+    /// and most never need another.
+    #[must_use]
+    pub fn tree(&self) -> Option<&Node> {
+        self.tree.get_or_init(|| parse(&self.text, self.format, self.strict).root).as_ref()
+    }
+
     /// Whether its paths are told as JSON pointers (JSON, YAML) or as TOML keys.
-    pub pointers: bool,
+    fn has_pointers(&self) -> bool {
+        self.format != Format::Toml
+    }
 }
 
 /// All files, in the order in which they were given, and what must not be shown of them.
@@ -43,7 +66,7 @@ impl Sources {
     /// The first text or key within a span (without one: anywhere) that is meant.
     #[must_use]
     pub fn find(&self, within: Option<Span>, means: &dyn Fn(&str) -> bool) -> Option<Span> {
-        let files = self.files.iter().filter_map(|file| file.tree.as_ref());
+        let files = self.files.iter().filter_map(File::tree);
         let here = |span: Span| {
             within.is_none_or(|all| span.file == all.file && span.start >= all.start && span.end <= all.end)
         };
@@ -54,9 +77,9 @@ impl Sources {
     /// broken.
     #[must_use]
     pub fn pointer(&self, span: Span) -> Option<String> {
-        let file = self.file(span).filter(|file| file.pointers)?;
+        let file = self.file(span).filter(|file| file.has_pointers())?;
         let mut out = String::new();
-        let mut node = file.tree.as_ref()?;
+        let mut node = file.tree()?;
         loop {
             match &node.value {
                 Value::Map(entries) => {
@@ -140,7 +163,7 @@ pub(super) fn of_json(name: &str, body: &str) -> Sources {
     let parsed = super::json::parse(&text, false);
     let mut sources = Sources::default();
     sources.hide(super::secrets::find(&text));
-    sources.files.push(File { text, tree: parsed.root, comments: parsed.comments, pointers: true });
+    sources.files.push(File::new(text, Format::Json, false, parsed.comments));
     sources
 }
 

@@ -40,7 +40,7 @@ impl Addresses {
                 IpSet::Net(net) => inside.push(*net),
                 IpSet::List(list) => {
                     let nets = lists.nets(list).ok_or_else(|| CompileError::List(rule.to_string()))?;
-                    let listed = Listed { list: list.clone(), nets: Arc::clone(nets) };
+                    let listed = Listed { list: ListRef::clone(list), nets: Arc::clone(nets) };
                     if rule.negated { &mut outside_lists } else { &mut inside_lists }.push(listed);
                 }
             }
@@ -69,7 +69,8 @@ impl Addresses {
         if let Some(net) = self.inside.around(ip) {
             return Some(net);
         }
-        let listed = |set: &Listed, negated| IpRule { negated, set: IpSet::List(set.list.clone()) }.to_string();
+        let listed =
+            |set: &Listed, negated| IpRule { negated, set: IpSet::List(Box::new(set.list.clone())) }.to_string();
         if let Some((set, net)) = self.inside_lists.iter().find_map(|set| Some((set, set.nets.around(ip)?))) {
             return Some(format!("{} \u{2192} {net}", listed(set, false)));
         }

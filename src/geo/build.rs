@@ -87,7 +87,7 @@ impl Builder {
             DomainRule::Regex(pattern) => self.regex(pattern, value),
             DomainRule::List(list) => {
                 let names = lists.names(list).ok_or_else(|| CompileError::List(rule.to_string()))?;
-                self.list(list.clone(), Arc::clone(names), value);
+                self.list(ListRef::clone(list), Arc::clone(names), value);
             }
         }
         Ok(())

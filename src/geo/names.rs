@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_list_is_shared_and_its_entry_is_named() {
         let list = ListRef { file: "geosite.dat".into(), code: "SHOPS".into(), attrs: vec![] };
-        let rules = [DomainRule::List(list.clone()), DomainRule::Suffix("example.com".into())];
+        let rules = [DomainRule::List(Box::new(list.clone())), DomainRule::Suffix("example.com".into())];
         let mut lists = Lists::default();
         lists.put_names(list.clone(), Arc::new(names(&["domain:nowhere.example", "full:shop.example.com"])));
         let set = Names::compile(rules.iter().zip(0..), &lists).unwrap();

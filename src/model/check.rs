@@ -1,6 +1,7 @@
 //! From a draft to a config: names become places, and everything that does not fit together is told at once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::addr::{Hop, Network, OutboundId, PortSet, Tag};
 use crate::shape::{Dialect, Kind, Problem, Severity, Spot, nearest};
@@ -365,7 +366,7 @@ impl Linker<'_> {
                     To::Balancer(name) => (name, true),
                 };
                 let to = self.reference(name, balancer, "route", &Tag::new(&label));
-                LinkedRule { name: label, to, when: rule.when.clone() }
+                LinkedRule { name: label, to, when: Arc::clone(&rule.when) }
             })
             .collect()
     }

@@ -1,6 +1,8 @@
 //! The checked whole. Names are places in lists; only [`link`](super::check::link) can make one.
 
 pub use crate::addr::BalancerId;
+use std::sync::Arc;
+
 use crate::addr::{Hop, OutboundId, Tag};
 
 use super::balancer::{Strategy, TcpProbe};
@@ -104,7 +106,7 @@ pub struct LinkedRule {
     /// Where matching flows go.
     pub to: Dest,
     /// The conditions.
-    pub when: When,
+    pub when: Arc<When>,
 }
 
 impl Config {

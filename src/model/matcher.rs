@@ -34,8 +34,8 @@ pub enum DomainRule {
     Regex(String),
     /// Any name without a dot that contains the text.
     Dotless(String),
-    /// The entries of a list.
-    List(ListRef),
+    /// The entries of a list. Boxed, since there may be a hundred thousand of the others.
+    List(Box<ListRef>),
 }
 
 /// One condition on an address.
@@ -53,7 +53,7 @@ pub enum IpSet {
     /// Those of a network.
     Net(IpNet),
     /// Those of a list.
-    List(ListRef),
+    List(Box<ListRef>),
 }
 
 /// What a text without prefix means at a place.
@@ -75,11 +75,11 @@ impl DomainRule {
     pub fn parse(text: &str, bare: Bare) -> Result<Self, String> {
         let lower = |text: &str| text.to_lowercase();
         if let Some(code) = text.strip_prefix("geosite:") {
-            return ListRef::parse("geosite.dat", code, true).map(Self::List);
+            return ListRef::parse("geosite.dat", code, true).map(Box::new).map(Self::List);
         }
         for prefix in ["ext:", "ext-domain:", "ext-site:"] {
             if let Some(rest) = text.strip_prefix(prefix) {
-                return ListRef::ext(rest, true).map(Self::List);
+                return ListRef::ext(rest, true).map(Box::new).map(Self::List);
             }
         }
         if let Some(pattern) = text.strip_prefix("regexp:") {
@@ -173,7 +173,7 @@ impl IpRule {
                 negated = !negated;
                 code = inner;
             }
-            ListRef::parse(file, code, false).map(IpSet::List)
+            ListRef::parse(file, code, false).map(Box::new).map(IpSet::List)
         };
         let set = if let Some(code) = rest.strip_prefix("geoip:") {
             list("geoip.dat", code)?

@@ -169,7 +169,7 @@ mod tests {
             at: Default::default(),
             name: String::new(),
             to: if to == "d" { To::Outbound(Name::new(to)) } else { To::Balancer(Name::new(to)) },
-            when: When { inbound: inbound.iter().map(|tag| Tag::new(tag)).collect(), ..when },
+            when: When { inbound: inbound.iter().map(|tag| Tag::new(tag)).collect(), ..when }.into(),
         };
         let mut draft = Draft { balancers, ..Draft::default() };
         draft.outbounds = vec![outbound("d", OutboundKind::Freedom(Default::default())), outbound("loop", back)];

@@ -1,6 +1,7 @@
 //! Rules: conditions, and where a flow goes that meets them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::addr::{PortSet, Tag};
 use crate::shape::Spot;
@@ -66,7 +67,7 @@ pub struct Rule {
     /// Where matching flows go.
     pub to: To,
     /// The conditions.
-    pub when: When,
+    pub when: Arc<When>,
 }
 
 /// Conditions; an empty list or absent value asks nothing.

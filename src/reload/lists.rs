@@ -57,7 +57,7 @@ fn told(loaded: &Loaded, mention: &Mention<'_>, error: &ListError) -> Problem {
 /// A list as a rule names it.
 fn text(list: &ListRef, holds: Holds) -> String {
     match holds {
-        Holds::Names => DomainRule::List(list.clone()).to_string(),
-        Holds::Networks => IpRule { negated: false, set: IpSet::List(list.clone()) }.to_string(),
+        Holds::Names => DomainRule::List(Box::new(list.clone())).to_string(),
+        Holds::Networks => IpRule { negated: false, set: IpSet::List(Box::new(list.clone())) }.to_string(),
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn domain(names: &Names, facts: &Facts<'_>, rule: u32) -> String {
     let found = facts.domain().and_then(|name| names.find_of(name, rule));
     let text = found.map(|met| match met.list {
         Some(list) => {
-            let list = DomainRule::List(list);
+            let list = DomainRule::List(Box::new(list));
             format!("{list} \u{2192} {}", met.rule)
         }
         None => met.rule.to_string(),

@@ -55,10 +55,10 @@ pub fn show(args: &Show) -> Result<Exit, String> {
 /// A list as a rule names it.
 fn named(text: &str) -> Result<ListRef, String> {
     if let Ok(DomainRule::List(list)) = DomainRule::parse(text, Bare::Keyword) {
-        return Ok(list);
+        return Ok(*list);
     }
     match IpRule::parse(text) {
-        Ok(IpRule { set: IpSet::List(list), .. }) => Ok(list),
+        Ok(IpRule { set: IpSet::List(list), .. }) => Ok(*list),
         _ => Err(format!("`{text}` names no list; expected geosite:NAME, geoip:NAME or ext:FILE:NAME")),
     }
 }

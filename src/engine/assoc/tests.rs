@@ -48,7 +48,7 @@ fn config() -> Config {
         at: Spot::default(),
         name: String::new(),
         to: To::Outbound(Name::new("b")),
-        when: When { port: Some(PortSet::one(9)), ..When::default() },
+        when: When { port: Some(PortSet::one(9)), ..When::default() }.into(),
     });
     link(&draft, Dialect::Json).config.unwrap()
 }

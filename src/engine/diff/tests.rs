@@ -67,7 +67,7 @@ fn draft() -> Draft {
         ..Draft::default()
     };
     let when = When { port: Some(crate::addr::PortSet::one(9)), ..When::default() };
-    let rule = Rule { at: Spot::default(), name: String::new(), to: To::Outbound(Name::new("z")), when };
+    let rule = Rule { at: Spot::default(), name: String::new(), to: To::Outbound(Name::new("z")), when: when.into() };
     draft.routing.rules.push(rule);
     draft
 }

@@ -167,7 +167,7 @@ fn trap_1_letter_case_and_repeated_sections() {
 fn trap_2_networks_are_not_trimmed_and_ports_are() {
     let rule =
         |condition: &str| json(&with(&format!(r#", "routing": {{"rules": [{{{condition}, "outboundTag": "o"}}]}}"#)));
-    let ports = rule(r#""port": " 80 , 443""#).draft.unwrap().routing.rules.remove(0).when.port.unwrap();
+    let ports = rule(r#""port": " 80 , 443""#).draft.unwrap().routing.rules.remove(0).when.port.clone().unwrap();
     assert_eq!(ports.ranges(), [(80, 80), (443, 443)]);
     // Xray takes ` udp` for a network that it does not know, and refuses it.
     let networks = rule(r#""network": "tcp, udp""#);
@@ -193,7 +193,7 @@ fn trap_3_a_bare_name_is_a_keyword_in_rules_and_a_whole_name_in_hosts() {
 fn trap_14_port_0_and_the_empty_text_are_conditions_that_never_hold() {
     for written in ["0", "\"\""] {
         let rule = format!(r#", "routing": {{"rules": [{{"port": {written}, "outboundTag": "o"}}]}}"#);
-        let port = draft(&with(&rule)).routing.rules.remove(0).when.port;
+        let port = draft(&with(&rule)).routing.rules.remove(0).when.port.clone();
         // Nothing is headed for port 0.
         assert!(port.is_some_and(|port| !(1..=u16::MAX).any(|some| port.contains(some))), "{written}");
     }

@@ -1,6 +1,7 @@
 //! `[route]` of our TOML. Conditions on names and addresses stand apart by kind, as the first users know them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::addr::{PortSet, Tag};
 use crate::model::balancer::Balancer;
@@ -203,7 +204,7 @@ impl TomlRule {
             );
             return None;
         }
-        Some(Rule { at, name: self.name, to, when })
+        Some(Rule { at, name: self.name, to, when: Arc::new(when) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! `routing` of Xray: strategy and rules. Balancers are read next door.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::addr::{PortSet, Tag};
 use crate::model::fields::Networks;
@@ -228,7 +229,7 @@ impl RawRule {
             problem.help = Some(help.into());
             return None;
         }
-        Some(Rule { at, name: self.name, to, when })
+        Some(Rule { at, name: self.name, to, when: Arc::new(when) })
     }
 }
 

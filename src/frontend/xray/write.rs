@@ -84,7 +84,7 @@ fn default_as_xray(draft: &mut Draft) -> Vec<Change> {
     }
     let when = When { network: Some(Networks::BOTH), ..When::default() };
     let at = name_spot(&default);
-    draft.routing.rules.push(Rule { at, name: String::new(), to: default, when });
+    draft.routing.rules.push(Rule { at, name: String::new(), to: default, when: when.into() });
     vec![Change { span, class, why }]
 }
 

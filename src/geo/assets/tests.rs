@@ -11,9 +11,9 @@ fn wanted(texts: &[&str]) -> Wanted {
     let mut wanted = Wanted::default();
     for text in texts {
         match DomainRule::parse(text, Bare::Keyword) {
-            Ok(DomainRule::List(list)) => _ = wanted.names.insert(list),
+            Ok(DomainRule::List(list)) => _ = wanted.names.insert(*list),
             _ => match IpRule::parse(text).unwrap().set {
-                IpSet::List(list) => _ = wanted.nets.insert(list),
+                IpSet::List(list) => _ = wanted.nets.insert(*list),
                 IpSet::Net(_) => unreachable!(),
             },
         }
@@ -56,7 +56,7 @@ fn lists_are_compiled_and_filtered_by_attributes() {
     let mut want =
         wanted(&["geosite:shops", "geosite:shops@CN@ads", "geosite:lower", "geosite:empty", "geosite:shops@none"]);
     want.nets.extend(IpRule::parse("ext:own.dat:office").ok().and_then(|rule| match rule.set {
-        IpSet::List(list) => Some(list),
+        IpSet::List(list) => Some(*list),
         IpSet::Net(_) => None,
     }));
     let found = assets.load(&want, None);
