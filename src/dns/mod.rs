@@ -19,6 +19,7 @@ mod question;
 mod resolve;
 mod server;
 mod system;
+mod together;
 mod told;
 mod trace;
 

@@ -1,8 +1,5 @@
 //! Whom to ask about a name, and in which order (`app/dns/dns.go` of XTLS/Xray-core).
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use crate::addr::DomainName;
 use crate::geo::{CompileError, Lists, Names};
 use crate::model::dns::{Dns, DnsServer};
@@ -15,8 +12,6 @@ pub struct Plan {
     names: Names,
     /// The server of each condition.
     of: Box<[u16]>,
-    /// Conditions that were written before, with the place where that was: a set of names knows only the first.
-    again: Box<[(u32, u32)]>,
     servers: Box<[Policy]>,
     /// Who of them is the operating system: the first conditions of those are [`LOCAL`].
     local: Box<[usize]>,
@@ -96,17 +91,6 @@ impl Plan {
             }
             rules.extend(server.spec.domains.0.iter().map(|rule| (rule.clone(), at)));
         }
-        let (mut written, mut again): (HashMap<&DomainRule, u32>, Vec<(u32, u32)>) = (HashMap::new(), vec![]);
-        for ((rule, _), at) in rules.iter().zip(0..) {
-            match written.entry(rule) {
-                Entry::Occupied(first) if matches!(rule, DomainRule::Full(_) | DomainRule::Suffix(_)) => {
-                    again.push((*first.get(), at));
-                }
-                Entry::Occupied(_) => {}
-                Entry::Vacant(new) => _ = new.insert(at),
-            }
-        }
-        again.sort_unstable();
         let names = Names::compile(rules.iter().map(|(rule, _)| rule).zip(0..), lists)?;
         let of = rules.iter().map(|(_, at)| u16::try_from(*at).unwrap_or(u16::MAX)).collect();
         let mut servers: Vec<Policy> = vec![];
@@ -122,7 +106,6 @@ impl Plan {
         Ok(Self {
             names,
             of,
-            again: again.into(),
             servers: servers.into(),
             local: local.into(),
             no_fallback: dns.disable_fallback,
@@ -166,11 +149,7 @@ impl Plan {
     /// The places of the conditions that a name meets, in their order.
     fn met(&self, name: &DomainName) -> Vec<u32> {
         let mut met: Vec<u32> = vec![];
-        self.names.each(name.as_str(), |value| {
-            met.push(value);
-            let begin = self.again.partition_point(|(first, _)| *first < value);
-            met.extend(self.again[begin..].iter().take_while(|(first, _)| *first == value).map(|(_, at)| *at));
-        });
+        self.names.each(name.as_str(), |value| met.push(value));
         met.sort_unstable();
         met
     }

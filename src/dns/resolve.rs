@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::ask::fault::Fault;
@@ -15,6 +14,7 @@ use super::look::{Asked, By, Looked};
 use super::plan::{Plan, Step, Why};
 use super::server::{Found, Server};
 use super::system::{self, System, Unknown};
+use super::together::Together;
 use super::trace::{Considered, Explained, Trace};
 use crate::addr::DomainName;
 use crate::flow::Services;
@@ -242,19 +242,14 @@ impl Dns {
         order: &[Step],
         trace: Option<&Arc<Trace>>,
     ) -> Result<(usize, Found), DnsError> {
-        let mut asking = JoinSet::new();
-        for (place, step) in order.iter().enumerate() {
-            let Some(server) = self.servers.get(step.server).cloned() else { continue };
-            let (house, name, trace, at) = (Arc::clone(house), name.clone(), trace.cloned(), step.server);
-            asking.spawn(async move {
-                let note = trace.as_deref().map(|trace| (trace, at));
-                (place, server.ask(&house, &name, asked, note).await)
-            });
-        }
+        let mut asking = Together::new(order.iter().map(|step| async move {
+            let server = self.servers.get(step.server).ok_or(DnsError::NoAddress)?;
+            server.ask(house, name, asked, trace.map(|trace| (&**trace, step.server))).await
+        }));
         let mut open: Vec<bool> = vec![true; order.len()];
         let mut found: Option<(usize, Found)> = None;
         let mut failure = Failure::default();
-        while let Some(Ok((place, outcome))) = asking.join_next().await {
+        while let Some((place, outcome)) = asking.next().await {
             open[place] = false;
             match outcome {
                 Ok(ips)

@@ -126,6 +126,23 @@ async fn many_ask_once_and_what_is_kept_is_there_at_once() {
     assert_eq!(again.as_mut().poll(&mut cx), std::task::Poll::Ready(Ok(good())));
 }
 
+/// What is known costs no switch of tasks, be the servers asked in turn or all at once.
+#[tokio::test]
+async fn what_is_kept_is_there_at_the_first_look() {
+    let (at, asked) = server(|q| vec![answer(q, |_| {})]).await;
+    let (silent, _) = server(|_| vec![]).await;
+    for parallel in [false, true] {
+        let section = Written { enable_parallel_query: parallel, ..written(&[at, silent]) };
+        let dns = Dns::new(Some(&section), (&Lists::default(), &Fakes::default()), None).unwrap();
+        assert_eq!(ask(&dns, "a.test").await, Ok(good()));
+        let before = asked.load(Ordering::SeqCst);
+        let mut again = Box::pin(ask(&dns, "a.test"));
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        assert_eq!(again.as_mut().poll(&mut cx), std::task::Poll::Ready(Ok(good())), "all at once: {parallel}");
+        assert_eq!(asked.load(Ordering::SeqCst), before);
+    }
+}
+
 #[tokio::test]
 async fn absence_is_kept_and_failure_is_not() {
     let (at, asked) = server(|q| vec![answer(q, |_| {})]).await;

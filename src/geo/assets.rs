@@ -33,6 +33,8 @@ pub struct Found {
     pub faults: Vec<(ListRef, Holds, ListError)>,
     /// Entries that mean nothing and were left out, in words; no more than a few of each list.
     pub skipped: Vec<String>,
+    /// Bytes of the entries that were decoded for them.
+    pub decoded: u64,
     /// The files as they were.
     stamps: BTreeMap<String, Stamp>,
 }
@@ -211,6 +213,7 @@ fn read(path: &Path, wanted: &[(&ListRef, Holds)], found: &mut Found) -> io::Res
         let here: Vec<_> = left.iter().copied().filter(mine).collect();
         if !here.is_empty() {
             let (body, base) = scan.body()?;
+            found.decoded += code.size;
             for (list, holds) in here {
                 // The first entry of a name counts.
                 left.remove(&(list, holds));

@@ -1,14 +1,20 @@
 //! Geodata files as people use them: made from text, looked into, named by rules, and explained.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use etemenanki::geo::{GeoIp, GeoSite, SiteKind, write_networks, write_sites};
+use etemenanki::frontend::{Options, Source, load};
+use etemenanki::geo::{Assets, GeoIp, GeoSite, Scan, SiteKind, Wanted, write_networks, write_sites};
+use etemenanki::model::lists::mentions;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{Engine, Nginx, PATIENCE, curl, free_port, until};
+
+#[path = "../../benches/geodata/pair.rs"]
+mod pair;
 
 /// The pair that lies in the repository.
 fn geo() -> PathBuf {
@@ -42,6 +48,45 @@ fn the_pair_in_the_repository_is_what_its_texts_become() {
         let (made, kept) = (std::fs::read(&made).unwrap(), std::fs::read(geo().join(name)).unwrap());
         assert!(made == kept, "testdata/geo/{name} is not what its texts become; make it with `geodata build`");
     }
+}
+
+/// Of 300 000 names and 400 000 networks only those of the ten lists that are named are decoded, and only they are held.
+#[test]
+fn a_full_size_pair_costs_what_is_named_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    pair::write(folder.path()).unwrap();
+    let sizes = |file: &str| {
+        let mut scan = Scan::new(std::fs::File::open(folder.path().join(file)).unwrap()).unwrap();
+        let mut sizes = BTreeMap::new();
+        while let Some(code) = scan.next_entry().unwrap() {
+            sizes.insert(code.name, code.size);
+        }
+        sizes
+    };
+    let (sites, countries) = (sizes("geosite.dat"), sizes("geoip.dat"));
+    assert_eq!((sites.len(), countries.len()), (pair::LISTS, pair::COUNTRIES));
+    let site = |code: &&str| sites[&code.split('@').next().unwrap().to_uppercase()];
+    let country = |code: &&str| countries[&code.trim_start_matches('!').to_uppercase()];
+    let named: u64 = pair::SITES.iter().map(site).sum::<u64>() + pair::IPS.iter().map(country).sum::<u64>();
+    let all: u64 = sites.values().chain(countries.values()).sum();
+
+    let port = free_port();
+    let config = pair::config(port);
+    let source = Source { name: "config.json".into(), bytes: config.clone().into(), format: None };
+    let loaded = load(vec![source], &Options { strict: true, env: &|_| None });
+    let draft = loaded.draft.unwrap();
+    let assets = Assets::new([folder.path().to_path_buf()]);
+    let found = assets.load(&Wanted::of(&mentions(&draft)), None);
+    assert!(found.faults.is_empty(), "{:?}", found.faults);
+    assert_eq!(found.decoded, named, "of {all} bytes");
+    assert!(found.decoded < all / 3);
+
+    // What a whole engine holds of it: its own memory, without the pages of a program that was not optimized.
+    let engine = Engine::with_assets(folder.path(), &config, &[port]);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", engine.process.pid())).unwrap();
+    let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    let kib: u64 = anonymous.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kib < 32 << 10, "{kib} KiB");
 }
 
 #[test]

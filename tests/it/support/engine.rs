@@ -43,6 +43,14 @@ impl Engine {
         Self::of(command, None, files, b"", ports)
     }
 
+    /// The same with geodata files that lie elsewhere.
+    pub fn with_assets(assets: &Path, config: &str, ports: &[u16]) -> Self {
+        let mut command = Command::new("/bin/sh");
+        let script = format!("XRAY_LOCATION_ASSET='{}' exec \"$0\" run -c config.json", assets.display());
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_etemenanki")]);
+        Self::of(command, None, &[("config.json", config)], b"", ports)
+    }
+
     /// Waits until it takes datagrams at this port, for one that takes nothing else there.
     pub fn wait_to_take(&mut self, port: u16) {
         let takes = self.process.wait_to_take(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
