@@ -9,18 +9,20 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use etemenanki::addr::DomainName;
-use etemenanki::dns::{Dns, Fakes};
+use etemenanki::dns::{Dns, Fakes, Given};
 use etemenanki::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage, Via};
 use etemenanki::geo::Lists;
 use etemenanki::model::dns::{Dns as Section, DnsServer, QueryStrategy};
 use etemenanki::model::matcher::{DomainRule, DomainRules};
 use etemenanki::net::SocketOptions;
 use etemenanki::net::udp::Direct;
+use etemenanki::tls::Crypto;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let house: Arc<dyn Services> = Arc::new(Open);
     let name = DomainName::new("www.example.com")?;
+    let (lists, fakes, crypto) = (Lists::default(), Fakes::default(), Crypto::default());
     println!("{:<42} {:>8}", "a kept answer", "ns");
     for (what, strategy, domains, parallel) in [
         ("one server, IPv4", QueryStrategy::UseIpv4, 0, false),
@@ -31,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let servers = (0..if parallel { 2 } else { 1 }).map(|_| server(domains)).collect::<Result<_, _>>()?;
         let section =
             Section { servers, query_strategy: strategy, enable_parallel_query: parallel, ..Section::default() };
-        let dns = Dns::new(Some(&section), (&Lists::default(), &Fakes::default()), None)?;
+        let dns = Dns::new(Some(&section), Given { lists: &lists, fakes: &fakes, crypto: &crypto }, None)?;
         runtime.block_on(dns.resolve(&house, &name))?;
         let _entered = runtime.enter();
         let mut cx = Context::from_waker(Waker::noop());

@@ -133,7 +133,7 @@ async fn what_is_kept_is_there_at_the_first_look() {
     let (silent, _) = server(|_| vec![]).await;
     for parallel in [false, true] {
         let section = Written { enable_parallel_query: parallel, ..written(&[at, silent]) };
-        let dns = Dns::new(Some(&section), (&Lists::default(), &Fakes::default()), None).unwrap();
+        let dns = made(&section, None);
         assert_eq!(ask(&dns, "a.test").await, Ok(good()));
         let before = asked.load(Ordering::SeqCst);
         let mut again = Box::pin(ask(&dns, "a.test"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::error::DnsError;
 use super::trace::How;
-use crate::model::dns::ServerForm;
+use crate::model::serverform::ServerForm;
 
 /// Where the answer is from, in Xray's words; nothing where somebody else tells of it.
 pub(super) fn status(parts: &[How]) -> Option<&'static str> {
@@ -27,8 +27,16 @@ pub(super) fn name_of(form: &ServerForm, written: &str) -> String {
         ServerForm::Tcp { target, direct: false } => format!("TCP//{target}"),
         ServerForm::Tcp { target, direct: true } => format!("TCPL//{target}"),
         ServerForm::System => "localhost".to_owned(),
-        ServerForm::Fake | ServerForm::Other(_) => written.to_owned(),
+        ServerForm::Https { direct: false, .. } => format!("DOH//{}", host(written)),
+        ServerForm::Https { direct: true, .. } => format!("DOHL//{}", host(written)),
+        ServerForm::Fake | ServerForm::Quic(_) | ServerForm::Tls { .. } => written.to_owned(),
     }
+}
+
+/// Whom a URL names, as it names him.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?']).next().unwrap_or_default()
 }
 
 /// `[ip, ip] time <error>`, without a time where nobody was asked.
@@ -84,5 +92,8 @@ mod tests {
         let target = || "192.0.2.1:53".parse().unwrap();
         assert_eq!(name_of(&ServerForm::Udp(target()), "192.0.2.1"), "UDP:192.0.2.1:53");
         assert_eq!(name_of(&ServerForm::Tcp { target: target(), direct: true }, "tcp"), "TCPL//192.0.2.1:53");
+        let https = |direct| ServerForm::Https { target: target(), path: "/q".into(), plain: false, direct };
+        assert_eq!(name_of(&https(false), "https://dns.example/q"), "DOH//dns.example");
+        assert_eq!(name_of(&https(true), "https+local://192.0.2.1:53/q"), "DOHL//192.0.2.1:53");
     }
 }

@@ -41,6 +41,5 @@ mod survival;
 mod traps;
 mod tunnels;
 mod updating;
-mod verdict;
 mod ways;
 mod web;

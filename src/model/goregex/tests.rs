@@ -273,10 +273,10 @@ const TABLE: &[(&str, &str, Go)] = &[
 ];
 
 fn ours(pattern: &str, text: &str) -> Go {
-    match translate(pattern).map(|pattern| Regex::new(&pattern)) {
-        Ok(Ok(regex)) if regex.is_match(text) => Found,
-        Ok(Ok(_)) => NotFound,
-        Ok(Err(_)) | Err(_) => Refused,
+    match translate(pattern).ok().and_then(|pattern| Regex::new(&pattern).ok()) {
+        Some(regex) if regex.is_match(text) => Found,
+        Some(_) => NotFound,
+        None => Refused,
     }
 }
 
