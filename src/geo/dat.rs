@@ -38,6 +38,9 @@ pub struct Code {
 /// Bytes of an entry that are read to see its code: a tag, a length, and the longest code that people use by far.
 const HEAD: u64 = 256;
 
+/// The largest entry that is read; the largest that people use has three megabytes.
+const LARGEST: u64 = 256 << 20;
+
 impl<R: Read + Seek> Scan<R> {
     /// Begins a pass.
     ///
@@ -101,7 +104,10 @@ impl<R: Read + Seek> Scan<R> {
     }
 
     fn read(&mut self, more: u64) -> io::Result<()> {
-        // No more than the file holds is ever asked for, so the buffer is bounded by the file.
+        // No more than the file holds is ever asked for; but a file may have holes, and say that it is huge.
+        if self.entry.len() as u64 + more > LARGEST {
+            return Err(invalid(DatError { at: self.begin, what: "an entry is larger than any list can be" }));
+        }
         let read = (&mut self.file).take(more).read_to_end(&mut self.entry)? as u64;
         self.at += read;
         self.rest -= read.min(self.rest);

@@ -76,6 +76,24 @@ fn lists_are_compiled_and_filtered_by_attributes() {
     assert!(found.lists.nets(office).unwrap().contains("10.9.9.9".parse().unwrap()));
 }
 
+/// A file of a few bytes on the disk that claims to be of terabytes: no memory is spent on what it claims.
+#[test]
+fn a_hostile_file_that_claims_to_be_huge_costs_no_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let huge = 1u64 << 40;
+    // One entry called A, and all the rest of the file is its.
+    let mut head = vec![0x0a];
+    crate::geo::protobuf::put_number(&mut head, 0, huge - 64);
+    head.remove(1);
+    head.extend([0x0a, 1, b'A']);
+    put(dir.path(), "geosite.dat", &head);
+    File::options().write(true).open(dir.path().join("geosite.dat")).unwrap().set_len(huge).unwrap();
+    let found = Assets::new([dir.path().to_path_buf()]).load(&wanted(&["geosite:a"]), None);
+    let [(list, _, error)] = found.faults.as_slice() else { panic!("{:?}", found.faults) };
+    assert_eq!(list.code, "A");
+    assert!(error.to_string().contains("an entry is larger than any list can be, at byte "), "{error}");
+}
+
 #[test]
 fn what_cannot_be_had_is_named_with_advice() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
