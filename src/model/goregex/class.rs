@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::{escaped, put};
+use super::character::{escaped, put};
 
 /// The set that a letter behind a backslash means, which is ASCII in Go.
 pub(super) fn perl(letter: char) -> Option<&'static str> {
