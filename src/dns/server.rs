@@ -113,7 +113,7 @@ impl Server {
         let twin = before.iter().find(|old| old.settings == settings);
         let known = twin.map_or_else(|| Arc::new(Known::new(settings.rules)), |old| Arc::clone(&old.known));
         Ok(Self {
-            name: settings.spec.address.as_str().into(),
+            name: name_of(&settings).into(),
             expected: Filter::new(&spec.expected_ips, lists)?,
             unexpected: Filter::new(&spec.unexpected_ips, lists)?,
             asker,
@@ -332,6 +332,14 @@ impl Server {
 /// Whether the access log wants to know which names were asked about.
 fn is_told() -> bool {
     tracing::enabled!(target: "access::dns", tracing::Level::INFO)
+}
+
+/// A server as the configuration writes it, with its port where that is not the usual one.
+fn name_of(settings: &Settings) -> String {
+    match &settings.form {
+        ServerForm::Udp(target) if target.port != 53 => target.to_string(),
+        _ => settings.spec.address.clone(),
+    }
 }
 
 /// For how many seconds what the system says is good; it does not tell (Xray's number).

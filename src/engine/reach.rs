@@ -43,7 +43,7 @@ pub(super) async fn reach<'a, T>(
         Err(nowhere) => return Err(closed(house, flow, nowhere)),
     };
     if let Some(because) = because {
-        tell::accepted(&house.snapshot, flow, because, exit, &reach.levels);
+        tell::accepted(house, flow, because, exit, &reach.levels);
     }
     let lease = house.trail.lease();
     loop {

@@ -13,7 +13,8 @@ use crate::addr::OutboundId;
 use crate::flow::{Blame, DialError, Flow, Stage};
 
 /// Tells where a flow goes. Measurements of our own are no user's business.
-pub(super) fn accepted(snapshot: &Snapshot, flow: &Flow, because: Because, exit: OutboundId, levels: &[Level]) {
+pub(super) fn accepted(house: &House, flow: &Flow, because: Because, exit: OutboundId, levels: &[Level]) {
+    let snapshot = &*house.snapshot;
     let tag = snapshot.exit(exit).map_or("", |exit| exit.tag.as_str());
     let why = Why { snapshot, because, levels };
     tracing::debug!(flow = flow.id, "{} goes to {}: {why}", Headed(flow), Named(tag));
@@ -22,7 +23,7 @@ pub(super) fn accepted(snapshot: &Snapshot, flow: &Flow, because: Because, exit:
     }
     tracing::info!(
         target: "access",
-        from = %flow.source,
+        from = %From(flow, house.asks),
         verdict = "accepted",
         to = %Asked(flow),
         inbound = flow.inbound.as_str(),
@@ -34,6 +35,15 @@ pub(super) fn accepted(snapshot: &Snapshot, flow: &Flow, because: Because, exit:
         outbound = tag,
         email = flow.user.as_deref().unwrap_or_default(),
     );
+}
+
+/// Where a flow comes from; questions to name servers, as in Xray, from ourselves.
+struct From<'a>(&'a Flow, bool);
+
+impl fmt::Display for From<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.1 { f.write_str("DNS") } else { self.0.source.fmt(f) }
+    }
 }
 
 /// Tells that a flow goes nowhere. What is wrong with the config is warned of once, not for every flow.
