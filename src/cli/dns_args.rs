@@ -35,7 +35,7 @@ pub struct Dns {
     /// Which addresses are asked for
     #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "both", ignore_case = true)]
     pub kind: Kind,
-    /// Ask this server alone, as the config writes its address, or by its number in the table
+    /// Ask this server alone: its address as the config writes it, or its place there, from 1
     #[arg(long, value_name = "SERVER")]
     pub server: Option<String>,
     /// Take fake addresses too, as clients of a `dns` outbound do

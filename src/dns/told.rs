@@ -58,7 +58,7 @@ impl fmt::Display for Outcome<'_> {
         }
         match self.found {
             Ok(_) => Ok(()),
-            Err(DnsError::NoAddress) => f.write_str(" <empty response>"),
+            Err(DnsError::NoAddress) => f.write_str(" <features/dns: empty response>"),
             Err(DnsError::NoName) => f.write_str(" <rcode: 3>"),
             Err(DnsError::Code { code, .. }) => write!(f, " <rcode: {code}>"),
             Err(error) => write!(f, " <{error}>"),
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(line(Ok(&ips), took), "[192.0.2.1, 2001:db8::1] 1.5ms");
         assert_eq!(line(Ok(&ips[..1]), None), "[192.0.2.1]");
         assert_eq!(line(Err(&DnsError::NoName), took), "[] 1.5ms <rcode: 3>");
-        assert_eq!(line(Err(&DnsError::NoAddress), None), "[] <empty response>");
+        assert_eq!(line(Err(&DnsError::NoAddress), None), "[] <features/dns: empty response>");
         assert_eq!(line(Err(&DnsError::Code { server: "x".into(), code: 2 }), took), "[] 1.5ms <rcode: 2>");
     }
 

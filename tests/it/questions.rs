@@ -12,6 +12,7 @@ use crate::support::{Engine, Peer, dig, dnsmasq_knowing, free_port, microsocks, 
 fn names() -> Peer {
     let mut records = vec![
         "--local=/probe.example/".to_owned(),
+        "--local-ttl=60".to_owned(),
         "--host-record=www.probe.example,10.0.0.1,2001:db8::1".to_owned(),
         "--host-record=four.probe.example,10.0.0.4".to_owned(),
         "--txt-record=www.probe.example,hello".to_owned(),
@@ -148,6 +149,29 @@ fn other_types_are_dropped_refused_or_passed_on() {
             }
             assert_eq!(asked(door, &[over, "www.probe.example", "A"]).1, ["A 10.0.0.1"], "{settings} {over}");
         }
+    }
+}
+
+/// What is passed on takes the way that the outbound's settings say.
+#[test]
+fn what_is_passed_on_goes_through_another_outbound() {
+    let (names, socks) = (names(), microsocks(None));
+    let chained = json!({ "sockopt": { "dialerProxy": "socks" } });
+    for (key, value) in [("proxySettings", json!({ "tag": "socks" })), ("streamSettings", chained)] {
+        let door = free_port();
+        let mut config = config(door, names.port(), json!({ "network": "tcp", "nonIPQuery": "skip" }));
+        config["outbounds"][1][key] = value;
+        let served = json!([{ "address": "127.0.0.1", "port": socks.port() }]);
+        let way = json!({ "tag": "socks", "protocol": "socks", "settings": { "servers": served } });
+        config["outbounds"].as_array_mut().unwrap().push(way);
+        let engine = Engine::json(&config, &[door]);
+        let before = socks.process.output().matches("connected to").count();
+        for over in ["+notcp", "+tcp"] {
+            let said = asked(door, &[over, "www.probe.example", "TXT"]);
+            assert_eq!(said.1, ["TXT \"hello\""], "{key} {over}: {}", engine.output());
+        }
+        let after = socks.process.output().matches("connected to").count();
+        assert_eq!(after - before, 2, "{key}: {}", socks.process.output());
     }
 }
 
@@ -310,7 +334,7 @@ fn the_verb_tells_who_was_asked_and_why() {
     for part in [
         "alias.test (A and AAAA)\n  hosts: alias.test stands for www.probe.example by `full:alias.test`\n".to_owned(),
         format!("    1  {server}  the name meets its `domain:probe.example`"),
-        "A: 10.0.0.1 for 0".replace("for 0", "for "),
+        "A: 10.0.0.1 for 60 s; AAAA: 2001:db8::1 for 60 s; ".to_owned(),
         "    2  127.0.0.1  ".to_owned(),
         "fallback".to_owned(),
         "not asked any more".to_owned(),
@@ -344,6 +368,7 @@ fn a_name_that_is_not_there_is_no_server_that_is_not_there() {
         (&["four.probe.example", "--type", "AAAA"], 5, "=> the name has no address, after "),
         (&["fixed.test"], 0, "=> 10.0.0.9 for 10 s, said by the hosts, after "),
         (&["www.elsewhere.example"], 1, "=> nobody could say: 127.0.0.1"),
+        (&["www.elsewhere.example"], 1, "A and AAAA: did not answer within 400ms"),
         (&["www.probe.example", "--server", "1"], 1, "=> nobody could say: 127.0.0.1"),
         (&["www.probe.example", "--server", "3"], 0, "said by 127.0.0.1"),
         // The address that is not expected leaves nothing, and nobody else is there.

@@ -51,7 +51,7 @@ fn row(n: usize, one: &Considered, told: &Explained) -> [String; 4] {
     let number = if one.why.is_asked() { format!("{}", n + 1) } else { "-".to_owned() };
     let heard = told.heard.iter().find(|heard| heard.place == one.place);
     let said = match heard {
-        Some(heard) => said(heard, won(told, one.place)),
+        Some(heard) => said(&one.server, heard, won(told, one.place)),
         None if one.why.is_asked() && told.families != NONE => "not asked any more".to_owned(),
         None => String::new(),
     };
@@ -82,12 +82,23 @@ fn why(one: &Considered, told: &Explained) -> String {
     if one.absent { format!("{why}; moved back, it did not answer of late") } else { why }
 }
 
-fn said(heard: &Heard, won: bool) -> String {
-    let mut parts: Vec<String> = heard.parts.iter().map(part).collect();
+/// What a server said. Its errors name it, which the row does already.
+fn said(server: &str, heard: &Heard, won: bool) -> String {
+    let own = |error: &DnsError| {
+        let text = error.to_string();
+        let rest = text.strip_prefix(server).map(|rest| rest.trim_start_matches([':', ' ']));
+        rest.map_or_else(|| text.clone(), str::to_owned)
+    };
+    let mut parts: Vec<String> = match &heard.parts[..] {
+        [Part { said: Err(one), .. }, Part { said: Err(other), .. }] if one == other => {
+            vec![format!("A and AAAA: {}", own(one))]
+        }
+        parts => parts.iter().map(|one| part(one, &own)).collect(),
+    };
     if heard.parts.is_empty() {
         parts.push(match &heard.outcome {
             Ok((ips, ttl)) => format!("{} for {ttl} s", list(ips)),
-            Err(error) => error.to_string(),
+            Err(error) => own(error),
         });
     }
     if !heard.unwanted.is_empty() {
@@ -97,7 +108,7 @@ fn said(heard: &Heard, won: bool) -> String {
     format!("{}; {}{mark}", parts.join("; "), time(heard.took))
 }
 
-fn part(part: &Part) -> String {
+fn part(part: &Part, own: &dyn Fn(&DnsError) -> String) -> String {
     let kind = type_of(part.family);
     let how = match part.how {
         How::Asked => "",
@@ -109,7 +120,7 @@ fn part(part: &Part) -> String {
         Ok((_, _, 3)) => format!("{kind}: no such name{how}"),
         Ok((ips, ..)) if ips.is_empty() => format!("{kind}: none{how}"),
         Ok((ips, ttl, _)) => format!("{kind}: {} for {ttl} s{how}", list(ips)),
-        Err(error) => format!("{kind}: {error}"),
+        Err(error) => format!("{kind}: {}", own(error)),
     }
 }
 

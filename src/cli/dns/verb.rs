@@ -52,7 +52,7 @@ pub fn dns(args: &Dns) -> Exit {
     })
 }
 
-/// The place of a server by its address or its number.
+/// The place of a server by its address, or by that place as people count.
 fn place_of(servers: &[String], wanted: &str) -> Option<usize> {
     let by_name = servers.iter().position(|server| server.eq_ignore_ascii_case(wanted));
     let by_number = || wanted.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < servers.len());

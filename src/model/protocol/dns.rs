@@ -35,7 +35,7 @@ crate::words! {
     /// What happened to questions that were not for addresses, before there were rules.
     pub enum NonIpQuery(exact) {
         /// They are refused.
-        Reject = "reject";
+        Reject = "reject" => "reject" | "";
         /// They get no answer.
         Drop = "drop";
         /// They are passed on.
