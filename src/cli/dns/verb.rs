@@ -55,8 +55,10 @@ pub fn dns(args: &Dns) -> Exit {
 /// The place of a server by its address, or by that place as people count.
 fn place_of(servers: &[String], wanted: &str) -> Option<usize> {
     let by_name = servers.iter().position(|server| server.eq_ignore_ascii_case(wanted));
+    let without_port =
+        || servers.iter().position(|server| server.rsplit_once(':').is_some_and(|(host, _)| host == wanted));
     let by_number = || wanted.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < servers.len());
-    by_name.or_else(by_number)
+    by_name.or_else(without_port).or_else(by_number)
 }
 
 fn exit_of(told: &Explained) -> Exit {
