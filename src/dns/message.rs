@@ -107,12 +107,17 @@ const OPTION_HEAD: usize = 4;
 /// # Errors
 /// [`BadReply`] for bytes that do not answer it: they may be spoofed, so they are no answer rather than a bad one.
 pub fn reply(bytes: &[u8], id: u16, name: &DomainName, family: Family) -> Result<Reply, BadReply> {
+    // Looked at first, because all that a message claims to hold is made room for when it is read.
+    let [id0, id1, _, _, counts @ ..] = bytes else { return Err(BadReply::Malformed) };
+    if !is_possible(counts) {
+        return Err(BadReply::Malformed);
+    }
+    if u16::from_be_bytes([*id0, *id1]) != id {
+        return Err(BadReply::Other);
+    }
     let message = Message::from_vec(bytes).map_err(|_| BadReply::Malformed)?;
     if message.metadata.message_type != MessageType::Response {
         return Err(BadReply::Question);
-    }
-    if message.metadata.id != id {
-        return Err(BadReply::Other);
     }
     // A server that cannot read the question may leave it out; anyone else repeats it.
     let repeated = message.queries.first();
@@ -158,6 +163,13 @@ fn named(wire: &Name, name: &DomainName) -> bool {
     wire_name(name).is_some_and(|name| name == *wire)
 }
 
+/// Whether a message can hold as much as its header claims: a question takes 5 bytes at least, a record 11.
+fn is_possible(counts: &[u8]) -> bool {
+    let Some((counts, body)) = counts.split_first_chunk::<8>() else { return false };
+    let count = |at: usize| usize::from(u16::from_be_bytes([counts[at], counts[at + 1]]));
+    count(0) * 5 + (count(2) + count(4) + count(6)) * 11 <= body.len()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -201,6 +213,19 @@ mod tests {
         );
         assert_eq!(reply(&good[..20], 7, &name(), Family::V4), Err(BadReply::Malformed));
         assert_eq!(reply(&answer(|m| m.queries.clear()), 7, &name(), Family::V4), Err(BadReply::Other));
+    }
+
+    #[test]
+    fn no_room_is_made_for_what_a_message_only_claims() {
+        let good = answer(|_| {});
+        for count in [4, 6, 8, 10] {
+            let mut claims = good.clone();
+            claims[count..count + 2].copy_from_slice(&[0xff, 0xff]);
+            assert_eq!(reply(&claims, 7, &name(), Family::V4), Err(BadReply::Malformed));
+        }
+        let counts = |counts: [u8; 8], body: usize| is_possible(&[&counts[..], &vec![0; body]].concat());
+        assert!(counts([0, 1, 0, 1, 0, 1, 0, 1], 38) && !counts([0, 1, 0, 1, 0, 1, 0, 1], 37));
+        assert!(!is_possible(&[0; 7]));
     }
 
     #[test]
