@@ -95,3 +95,35 @@ impl fmt::Debug for System {
         f.debug_struct("System").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_waits_for_a_thread_waits_no_longer_than_it_wants_to() {
+        let system = Arc::new(System::default());
+        let name = DomainName::new("localhost").unwrap();
+        let busy = system.threads.acquire_many(u32::try_from(THREADS).unwrap()).await.unwrap();
+        let soon = Duration::from_millis(50);
+        let (a, b) = tokio::join!(system.look(&name, soon), system.look(&name, soon));
+        assert!(a.is_err() && b.is_err(), "no thread was free: {a:?}, {b:?}");
+        drop(busy);
+        assert!(system.look(&name, Duration::from_secs(60)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn only_so_many_names_wait_and_each_once() {
+        let system = Arc::new(System::default());
+        let _busy = system.threads.acquire_many(u32::try_from(THREADS).unwrap()).await.unwrap();
+        let (long, name) = (Duration::from_secs(60), |n: usize| DomainName::new(&format!("n{n}.invalid")).unwrap());
+        let first = system.fetch(&name(0), long).unwrap();
+        assert!(first.same_channel(&system.fetch(&name(0), long).unwrap()));
+        for n in 1..MOST {
+            system.fetch(&name(n), long).unwrap();
+        }
+        let more = system.look(&name(MOST), long).await;
+        assert_eq!(more, Err(Unknown::Failed("too many names are on their way".into())));
+    }
+}
