@@ -106,9 +106,12 @@ async fn datagrams_are_answered_as_from_the_fake_addresses_and_anybody_may_answe
     client.send_to(&wrapped(far_fake, b"ask too"), relay).await.unwrap();
     assert_eq!(heard(&far).await, (b"ask too".to_vec(), way), "one socket serves both");
     let (stranger, stranger_at) = socket().await;
-    for (socket, as_from, word) in
-        [(&far, far_fake, "far"), (&near, near_fake, "near"), (&stranger, stranger_at, "stranger"), (&far, far_fake, "far")]
-    {
+    for (socket, as_from, word) in [
+        (&far, far_fake, "far"),
+        (&near, near_fake, "near"),
+        (&stranger, stranger_at, "stranger"),
+        (&far, far_fake, "far"),
+    ] {
         socket.send_to(word.as_bytes(), way).await.unwrap();
         assert_eq!(heard(&client).await.0, wrapped(as_from, word.as_bytes()));
     }
@@ -123,7 +126,10 @@ async fn addresses_keep_their_names_through_a_reload_of_other_things() {
     let fake = given(house.at("dns-in"), "www.probe.example").await.0;
     written["policy"] = json!({ "levels": { "0": { "connIdle": 100 } } });
     written["dns"]["servers"][1]["tag"] = json!("names");
-    written["inbounds"].as_array_mut().unwrap().push(json!({ "tag": "more", "protocol": "socks", "listen": "127.0.0.1" }));
+    written["inbounds"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({ "tag": "more", "protocol": "socks", "listen": "127.0.0.1" }));
     house.apply(&written).await.unwrap();
     assert!(echoes(house.at("in"), (fake, port).into()).await);
     assert_eq!(given(house.at("dns-in"), "www.probe.example").await.0, fake);

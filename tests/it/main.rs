@@ -13,6 +13,7 @@ mod commands;
 mod cones;
 mod control;
 mod datagrams;
+mod faking;
 mod freedom;
 mod geodata;
 mod hostile;
