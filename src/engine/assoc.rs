@@ -214,6 +214,10 @@ impl Association {
         if self.deciding.len() >= DECIDING {
             return;
         }
+        // Datagrams have a port of their own, which is the one that rules and logs mean.
+        if let Some(client) = self.client.client() {
+            self.flow.source = client;
+        }
         if self.ways.len() >= TARGETS {
             self.ways.retain(|_, way| matches!(way, Way::Asked));
         }

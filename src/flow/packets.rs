@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
@@ -28,6 +29,11 @@ pub trait Packets: Send {
     fn address_of(&self, _name: &DomainName) -> Option<IpAddr> {
         None
     }
+
+    /// On an inbound: where the client's datagrams come from, if that is known only since one came.
+    fn client(&self) -> Option<SocketAddr> {
+        None
+    }
 }
 
 /// An association of any kind.
@@ -40,6 +46,10 @@ impl<P: Packets + ?Sized> Packets for Box<P> {
 
     fn poll_send(&mut self, cx: &mut Context<'_>, payload: &[u8], peer: &Target) -> Poll<io::Result<()>> {
         (**self).poll_send(cx, payload, peer)
+    }
+
+    fn client(&self) -> Option<SocketAddr> {
+        (**self).client()
     }
 
     fn address_of(&self, name: &DomainName) -> Option<IpAddr> {

@@ -128,6 +128,10 @@ impl Packets for Association {
         self.out.extend_from_slice(payload);
         self.socket.poll_send(cx, &self.out, client)
     }
+
+    fn client(&self) -> Option<SocketAddr> {
+        self.client
+    }
 }
 
 #[cfg(test)]

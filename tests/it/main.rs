@@ -42,5 +42,6 @@ mod survival;
 mod traps;
 mod tunnels;
 mod updating;
+mod verdict;
 mod ways;
 mod web;

@@ -43,6 +43,7 @@ async fn datagrams_go_both_ways_with_the_far_address() {
         let mut buf = BytesMut::new();
         let target = recv(&mut packets, &mut buf).await.unwrap();
         assert_eq!((target.to_string().as_str(), &buf[..]), ("a.example:53", &b"ask"[..]));
+        assert_eq!(packets.client(), client.local_addr().ok(), "not the address of the control connection");
         send(&mut packets, b"tell", &"192.0.2.7:53".parse().unwrap()).await.unwrap();
         let mut room = [0; 64];
         let (len, from) = client.recv_from(&mut room).await.unwrap();
