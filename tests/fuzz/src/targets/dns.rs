@@ -17,7 +17,12 @@ pub fn answer(data: &[u8]) {
         assert!(said.ttl > 0);
         assert_eq!(reply(data, id ^ 1, &name, family), Err(BadReply::Other), "the id is not its own");
         let other = DomainName::new("www.example.org").expect("a name");
-        assert_eq!(reply(data, id, &other, family), Err(BadReply::Other), "it answers another question");
+        // Who cannot read a question need not repeat it, and gives no address.
+        match reply(data, id, &other, family) {
+            Err(BadReply::Other) => {}
+            Ok(again) => assert!(again == said && said.code != 0, "it answers another question"),
+            Err(error) => panic!("{error}"),
+        }
         assert_eq!(reply(&data[..data.len().min(11)], id, &name, family), Err(BadReply::Malformed));
     }
 }
