@@ -1,7 +1,7 @@
 //! Questions to one server, in each way in which servers can be asked.
 //!
-//! [`Asker`] is the way that a server's address names. Whatever the way, one connection (for UDP: one association) is kept
-//! and carries many questions ([`kept`]); a question that finds it dead is asked once more by a fresh one. Connections belong
+//! `Asker` is the way that a server's address names. Whatever the way, one connection (for UDP: one association) is kept
+//! and carries many questions (`kept`); a question that finds it dead is asked once more by a fresh one. Connections belong
 //! to a server of one snapshot: after a reload the rules may send questions another way, so none is taken over.
 
 pub(super) mod asker;
