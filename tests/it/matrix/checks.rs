@@ -103,7 +103,9 @@ pub async fn datagrams(door: u16, targets: &Targets) -> Result<(), Failure> {
 /// Somebody who was not asked may answer, under their own name.
 pub async fn full_cone(door: u16, targets: &Targets) -> Result<(), Failure> {
     let association = Association::open(door).await?;
-    let sent = [&[ELSEWHERE], &BYTES[..99]].concat();
+    // Other groups have strangers too, and the port of an association that ended may be that of the next one here.
+    let mark = targets.stranger.port().to_be_bytes();
+    let sent = [&[ELSEWHERE], &mark[..], &BYTES[..97]].concat();
     let from = answer(&association, targets.datagrams, &sent).await;
     let from = from.ok_or("UDP: no answer of somebody else")?;
     if from == targets.stranger {
