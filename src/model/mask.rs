@@ -153,6 +153,18 @@ crate::record! {
         /// The seal's seed (empty: the old checksum), or the name that looks like DNS ask for.
         value: Secret<String> => "value";
     }
+    hook MkcpLegacy::settle;
+}
+
+impl MkcpLegacy {
+    fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
+        let name = self.value.expose().trim_end_matches('.');
+        let asked = self.header == KcpHeader::Dns && !name.is_empty();
+        if asked && (name.len() > 253 || name.split('.').any(|label| !(1..64).contains(&label.len()))) {
+            cx.error(table.node(), Kind::Value, "the name in `value` is none that DNS could be asked for").help =
+                Some("labels have 1 to 63 bytes, names 253 at most".into());
+        }
+    }
 }
 
 crate::record! {
@@ -166,8 +178,15 @@ crate::record! {
     hook Salamander::settle;
 }
 
+/// Bytes that a password of [`Salamander`] has at least.
+const LEAST_PASSWORD: usize = 4;
+
 impl Salamander {
     fn settle(&mut self, cx: &mut Reader<'_>, table: &mut Table<'_>) {
+        if self.password.expose().len() < LEAST_PASSWORD {
+            cx.error(table.node(), Kind::Value, "the password of salamander is too short").help =
+                Some(format!("{LEAST_PASSWORD} bytes or more are needed"));
+        }
         if self.packet_size != Ranged::default() && (self.packet_size.from <= 0 || self.packet_size.to > 2048) {
             cx.error(table.node(), Kind::Value, "gecko: invalid min/max packet size");
         }

@@ -10,6 +10,7 @@ pub mod haproxy;
 pub mod hello;
 pub mod http;
 pub mod login;
+pub mod mask;
 pub mod mux;
 pub mod portfirst;
 pub mod quic;

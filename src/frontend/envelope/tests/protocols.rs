@@ -177,7 +177,7 @@ pub(super) fn streams() -> Vec<Json> {
         json!({ "network": "mkcp", "kcpSettings": { "mtu": 1400, "header": { "type": "wechat-video" }, "seed": "s" } }),
         json!({ "network": "hysteria", "security": "tls", "hysteriaSettings": { "version": 2, "auth": "x", "udpIdleTimeout": 30,
             "masquerade": { "type": "string", "content": "c", "statusCode": 404 } },
-            "finalmask": { "udp": [{ "type": "salamander", "settings": { "password": "x" } }],
+            "finalmask": { "udp": [{ "type": "salamander", "settings": { "password": "xxxx" } }],
             "quicParams": { "congestion": "force-brutal", "brutalUp": "100 mbps", "udpHop": { "ports": "1-5", "interval": "10-20" } } } }),
         json!({ "network": "h2", "httpSettings": { "host": ["a"], "path": "/x" } }),
         json!({ "network": "quic", "quicSettings": { "security": "aes-128-gcm", "key": "k", "header": { "type": "srtp" } } }),
