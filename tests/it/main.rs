@@ -14,6 +14,7 @@ mod cones;
 mod control;
 mod datagrams;
 mod faking;
+mod families;
 mod freedom;
 mod geodata;
 mod hostile;

@@ -158,3 +158,52 @@ fn a_check_of_the_configuration_asks_nobody() {
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
     assert_eq!(origin.requests(), Vec::<String>::new());
 }
+
+/// The first users' checks: a plain connection to the member's server, whose name is asked of the server in `[dns]`.
+#[test]
+fn checks_by_tcp_ask_the_dns_section_for_the_servers_name() {
+    let (names, server, door) = (dnsmasq("probe.example", "127.0.0.1"), microsocks(None), free_port());
+    let config = format!(
+        r#"
+[log]
+level = "info"
+
+[dns]
+servers = ["tcp+local://127.0.0.1:{}"]
+
+[[inbound]]
+protocol = "socks"
+listen = "127.0.0.1"
+port = {door}
+
+[[outbound]]
+tag = "known"
+protocol = "socks"
+server = "known.probe.example"
+port = {port}
+
+[[outbound]]
+tag = "unknown"
+protocol = "socks"
+server = "unknown.example"
+port = {port}
+
+[[balancer]]
+tag = "pool"
+outbounds = ["unknown", "known"]
+strategy = "failover"
+probe_interval = 1
+probe_timeout = 2
+
+[route]
+default = "pool"
+"#,
+        names.port(),
+        port = server.port(),
+    );
+    let engine = Engine::toml(&config, &[door]);
+    engine.process.wait_to_say("balancer member unknown is now down");
+    names.process.wait_to_say("query[A] known.probe.example");
+    names.process.wait_to_say("query[A] unknown.example");
+    assert!(!engine.output().contains("member known is now down"), "{}", engine.output());
+}
