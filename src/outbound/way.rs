@@ -101,11 +101,10 @@ impl Way {
         name: &DomainName,
         port: u16,
     ) -> Result<Target, DialError> {
-        let found = if self.dialer.resolves() { cx.resolve(name).await } else { cx.resolve_server(name).await };
-        let found = found.map_err(behind)?;
+        let found = self.dialer.look_up(cx, name, port).await.map_err(behind)?;
         let from = if self.through.is_none() { local(self.from, flow) } else { None };
         let usable = |at: &SocketAddr| from.is_none_or(|ip| ip.is_ipv4() == at.is_ipv4());
-        let first = self.dialer.pick(&found, port).into_iter().find(usable);
+        let first = found.into_iter().find(usable);
         first.map(Target::from).ok_or_else(|| DialError::server(Stage::Resolve, io::ErrorKind::AddrNotAvailable))
     }
 

@@ -17,7 +17,7 @@ use super::quic::{self, Port};
 use super::settings;
 use super::ws;
 use super::xhttp;
-use crate::addr::{Host, Target};
+use crate::addr::{DomainName, Host, Target};
 use crate::flow::{Blame, BoxFuture, BoxStream, DialError, Services, Stage};
 use crate::model::carrier::RawKind;
 use crate::model::fields::DomainStrategy;
@@ -156,12 +156,21 @@ impl Dialer {
         self.families
     }
 
-    /// Which addresses of a name are used, best first. One without the family that is asked for is dialed all the same,
-    /// unless the configuration forces it.
-    #[must_use]
-    pub fn pick(&self, found: &[IpAddr], port: u16) -> Vec<SocketAddr> {
-        let picked = self.families.pick(found, port);
-        if picked.is_empty() && !self.strategy.forces() { Families::Any.pick(found, port) } else { picked }
+    /// The addresses of a server's name, best first; none if it has none that may be used. Where the `dns` section is to be
+    /// asked and knows none of the family that is wanted, the operating system is asked, unless the configuration forces it.
+    ///
+    /// # Errors
+    /// Whoever was asked last has no answer.
+    pub async fn look_up(&self, cx: &dyn Services, name: &DomainName, port: u16) -> Result<Vec<SocketAddr>, DialError> {
+        if self.resolves() {
+            let found = cx.resolve(name).await.map(|found| self.families.pick(&found, port));
+            if self.forces() || matches!(&found, Ok(found) if !found.is_empty()) {
+                return found;
+            }
+        }
+        let found = cx.resolve_server(name).await?;
+        let picked = self.families.pick(&found, port);
+        Ok(if picked.is_empty() { Families::Any.pick(&found, port) } else { picked })
     }
 
     /// Whether a stream from here is the socket itself.
@@ -298,9 +307,8 @@ impl Dialer {
             Host::Domain(name) => name,
         };
         // A resolver lays a failure at the door of the name's owner, which here is whoever `blame` names.
-        let found = if self.resolves() { cx.resolve(name).await } else { cx.resolve_server(name).await };
-        let found = found.map_err(|error| error.instead_of_target(blame))?;
-        let addresses = self.pick(&found, to.port);
+        let found = self.look_up(cx, name, to.port).await;
+        let addresses = found.map_err(|error| error.instead_of_target(blame))?;
         if addresses.is_empty() {
             // The name has none of the family that the configuration asks for.
             return Err(DialError::new(Stage::Resolve, blame, io::ErrorKind::AddrNotAvailable));
