@@ -9,6 +9,7 @@ pub mod gun;
 pub mod haproxy;
 pub mod hello;
 pub mod http;
+pub mod hysteria;
 pub mod login;
 pub mod mask;
 pub mod mux;
