@@ -92,7 +92,11 @@ pub(super) fn only_users_differ(old: &Inbound, new: &Inbound) -> bool {
     let asks = |inbound: &Inbound| match &inbound.kind {
         InboundKind::Socks(socks) => socks.logins().is_some(),
         InboundKind::Http(http) => !http.accounts.is_empty(),
-        InboundKind::Shadowsocks(_) | InboundKind::Trojan(_) | InboundKind::Vless(_) | InboundKind::Vmess(_) => true,
+        InboundKind::Hysteria(_)
+        | InboundKind::Shadowsocks(_)
+        | InboundKind::Trojan(_)
+        | InboundKind::Vless(_)
+        | InboundKind::Vmess(_) => true,
         _ => false,
     };
     asks(old) && asks(new) && without_users(old) == without_users(new)
@@ -108,6 +112,7 @@ fn without_users(inbound: &Inbound) -> Inbound {
             let method = ss.method.filter(|method| method.is_2022()).and(Some(SsMethod::Blake3Aes128));
             *ss = SsIn { method, level: ss.level, network: ss.network, ..SsIn::default() };
         }
+        InboundKind::Hysteria(hysteria) => hysteria.clients.clear(),
         InboundKind::Trojan(trojan) => trojan.clients.clear(),
         InboundKind::Vless(vless) => {
             // The listener's TLS must know of Vision, whoever of the users has it.

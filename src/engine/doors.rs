@@ -1,6 +1,7 @@
 //! From the inbounds of a config to those that run.
 
 mod fallback;
+mod hysteria;
 mod shadowsocks;
 mod trojan;
 mod vless;
@@ -44,6 +45,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
         InboundKind::Dokodemo(door) => (Kind::Dokodemo(fixed(door)), door.network),
         InboundKind::Shadowsocks(ss) => (Kind::Shadowsocks(shadowsocks::shadowsocks(ss)?), ss.network),
         InboundKind::Trojan(written) => (Kind::Trojan(trojan::trojan(written)?), Networks::TCP),
+        InboundKind::Hysteria(kind) => (Kind::Hysteria(hysteria::hysteria(kind, &written.stream)?), Networks::TCP),
         InboundKind::Vless(written) => (Kind::Vless(vless::vless(written)?), Networks::TCP),
         InboundKind::Vmess(kind) => (Kind::Vmess(vmess::vmess(kind, &written.stream)), Networks::TCP),
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
@@ -143,7 +145,7 @@ fn places(written: &Written, networks: Networks, quic: bool) -> Result<Vec<Place
         Listen::Any => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         Listen::Ip(ip) => *ip,
         Listen::Unix { .. } | Listen::Abstract { .. } if quic => {
-            return Err("HTTP/3 (alpn h3) cannot be spoken at a Unix socket".into());
+            return Err("QUIC (HTTP/3, hysteria) cannot be spoken at a Unix socket".into());
         }
         Listen::Unix { path, mode } => {
             return Ok(vec![Place::Unix(UnixPlace::File { path: path.into(), mode: *mode })]);

@@ -26,8 +26,8 @@ use crate::model::server::Server as WrittenServer;
 use crate::model::sockopt::SockOpt;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
-    Answer, Blackhole, FinalRule, FinalRules, Freedom, Hijack, Http, Lookup, Loopback, Mux, Noise, NoiseBytes,
-    Outbound, Redirect, Responder, Server, Socks, Source, Version, Way, Within,
+    Answer, Blackhole, FinalRule, FinalRules, Freedom, Hijack, Http, Hysteria, Lookup, Loopback, Mux, Noise,
+    NoiseBytes, Outbound, Redirect, Responder, Server, Socks, Source, Version, Way, Within,
 };
 use crate::proto::fragment::{Fragment, Writes};
 use crate::shape::{Dialect, Ranged};
@@ -87,6 +87,13 @@ impl Maker<'_> {
                 Outbound::Http(Http::new(self.way(written, Inner::Http1)?, servers, headers))
             }
             OutboundKind::Trojan(served) => Outbound::Trojan(trojan::trojan(self.way(written, Inner::Opaque)?, served)),
+            OutboundKind::Hysteria(served) => {
+                let way = self.way(written, Inner::Http3)?;
+                if !way.is_hysteria() {
+                    return Err("a hysteria outbound needs network `hysteria`".to_owned());
+                }
+                Outbound::Hysteria(Hysteria::new(way, served.servers.iter().map(WrittenServer::target).collect()))
+            }
             OutboundKind::Vless(served) => {
                 let inner = if vless::wants_vision(served) { Inner::Vision } else { Inner::Opaque };
                 Outbound::Vless(vless::vless(self.way(written, inner)?, served)?)

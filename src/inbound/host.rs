@@ -89,6 +89,14 @@ impl Host {
     pub(super) fn call(self: Arc<Self>, caller: quic::Caller, bound: SocketAddr) {
         let visitor = Visitor { source: caller.source(), local: caller.local(bound), original: None };
         tokio::spawn(async move {
+            if let Kind::Hysteria(kind) = &self.inbound.kind {
+                let visit = Box::pin(self.inbound.acceptor.visit(caller, self.inbound.common.handshake)).await;
+                match visit {
+                    Ok(visit) => kind.serve(&self, visitor, visit).await,
+                    Err(error) => self.deliver(Err(error.into()), visitor.source).await,
+                }
+                return;
+            }
             let arriving = Box::pin(self.inbound.acceptor.accept_quic(caller, self.inbound.common.handshake)).await;
             self.arrive(arriving, visitor).await;
         });
@@ -125,7 +133,7 @@ impl Host {
         tokio::spawn(async move { self.deliver(accepted, source).await });
     }
 
-    async fn deliver(&self, accepted: Result<Accepted, Fault>, source: SocketAddr) {
+    pub(super) async fn deliver(&self, accepted: Result<Accepted, Fault>, source: SocketAddr) {
         match accepted {
             // Protocols that have no command for it mark a carrier of sessions by its target.
             Ok(Accepted::Stream(flow, io)) if is_carrier(&flow.target) => self.sessions(flow, io, false).await,

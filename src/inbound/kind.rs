@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dokodemo::Dokodemo;
 use super::http::Http;
+use super::hysteria::Hysteria;
 use super::mixed::Mixed;
 use super::shadowsocks::Shadowsocks;
 use super::socks::Socks;
@@ -27,6 +28,8 @@ pub enum Kind {
     Dokodemo(Dokodemo),
     /// An HTTP proxy.
     Http(Http),
+    /// Hysteria, whose visitors come by QUIC alone.
+    Hysteria(Hysteria),
     /// SOCKS and HTTP on one port.
     Mixed(Mixed),
     /// Shadowsocks.
@@ -61,6 +64,7 @@ impl Kind {
                 Ok(Accepted::Stream(flow, arrival.io))
             }
             Self::Http(kind) => kind.accept(common, visitor, arrival.io, held, sink, token).await,
+            Self::Hysteria(_) => Err(Fault::NotServed("streams without QUIC")),
             Self::Mixed(kind) => kind.accept(common, visitor, arrival.io, held, sink, token).await,
             Self::Shadowsocks(kind) => kind.accept(common, visitor, arrival.io).await,
             Self::Socks(kind) => kind.accept(common, visitor, arrival.io, held).await,
@@ -75,6 +79,7 @@ impl Kind {
     pub fn take_users(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Http(own), Self::Http(other)) => own.take_users(other),
+            (Self::Hysteria(own), Self::Hysteria(other)) => own.take_users(other),
             (Self::Mixed(own), Self::Mixed(other)) => own.take_users(other),
             (Self::Shadowsocks(own), Self::Shadowsocks(other)) => own.take_users(other),
             (Self::Socks(own), Self::Socks(other)) => own.take_users(other),
@@ -104,9 +109,13 @@ impl Kind {
                 Ok(Accepted::Packets(flow, Box::new(door)))
             }
             Self::Shadowsocks(kind) => kind.packets(common, visitor, session),
-            Self::Http(_) | Self::Mixed(_) | Self::Socks(_) | Self::Trojan(_) | Self::Vless(_) | Self::Vmess(_) => {
-                Err(Fault::NotServed("datagrams"))
-            }
+            Self::Http(_)
+            | Self::Hysteria(_)
+            | Self::Mixed(_)
+            | Self::Socks(_)
+            | Self::Trojan(_)
+            | Self::Vless(_)
+            | Self::Vmess(_) => Err(Fault::NotServed("datagrams")),
         }
     }
 }

@@ -66,7 +66,7 @@ fn sentence(kind: Kind, what: &str, tag: &Tag, part: &str) -> String {
 fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
     let mut parts = vec![];
     match &inbound.kind {
-        InboundKind::Socks(_) | InboundKind::Http(_) | InboundKind::Shadowsocks(_) => {}
+        InboundKind::Socks(_) | InboundKind::Http(_) | InboundKind::Shadowsocks(_) | InboundKind::Hysteria(_) => {}
         InboundKind::Dokodemo(door) => {
             if door.network.udp && (door.follow_redirect || inbound.stream.sockopt.tproxy != Tproxy::Off) {
                 parts.push(refuse("redirected UDP"));
@@ -83,6 +83,15 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
     }
     parts.extend(stream::parts(&inbound.stream));
     parts.extend(stream::socket_parts(&inbound.stream.sockopt));
+    if inbound
+        .stream
+        .mask
+        .quic
+        .as_ref()
+        .is_some_and(|quic| quic.udp_hop.as_ref().is_some_and(|hop| hop.ports.is_some()))
+    {
+        parts.push(skip("udpHop of quicParams (a client's; a server takes several ports as `port`)"));
+    }
     if inbound.stream.download.is_some() {
         parts.push(skip("downloadSettings (a client's)"));
     }
@@ -105,6 +114,7 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
         kind => {
             match kind {
                 OutboundKind::Http(_)
+                | OutboundKind::Hysteria(_)
                 | OutboundKind::Shadowsocks(_)
                 | OutboundKind::Socks(_)
                 | OutboundKind::Trojan(_)

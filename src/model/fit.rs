@@ -155,11 +155,20 @@ impl Findings<'_> {
     }
 
     fn hysteria(&mut self, stream: &Stream) {
-        if !matches!(stream.carrier, Carrier::Hysteria(_)) {
-            self.warn(Kind::Conflict, "not hysteria transport: this needs network `hysteria`");
-        }
-        if !matches!(stream.security, Security::Tls(_)) {
-            self.warn(Kind::Conflict, "tls config is nil: this needs security `tls`");
+        let faults = [
+            (
+                !matches!(stream.carrier, Carrier::Hysteria(_)),
+                "not hysteria transport: this needs network `hysteria`",
+                "write `\"network\": \"hysteria\"` into its streamSettings, with the password as \"auth\" in hysteriaSettings",
+            ),
+            (
+                !matches!(stream.security, Security::Tls(_)),
+                "tls config is nil: this needs security `tls`",
+                "write `\"security\": \"tls\"` into its streamSettings",
+            ),
+        ];
+        for (_, message, help) in faults.into_iter().filter(|(bad, ..)| *bad) {
+            self.found.push(Problem::at(self.at, Severity::Error, Kind::Conflict, message).help(help));
         }
     }
 

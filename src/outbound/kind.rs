@@ -6,6 +6,7 @@ use super::blackhole::Blackhole;
 use super::freedom::Freedom;
 use super::hijack::Hijack;
 use super::http::Http;
+use super::hysteria::Hysteria;
 use super::loopback::Loopback;
 use super::mux::Mux;
 use super::pool::Beneath;
@@ -29,6 +30,8 @@ pub enum Outbound {
     Freedom(Freedom),
     /// Through an HTTP proxy.
     Http(Http),
+    /// Through a Hysteria server.
+    Hysteria(Hysteria),
     /// Back to the rules.
     Loopback(Loopback),
     /// Over connections that many flows share.
@@ -60,6 +63,7 @@ impl Outbound {
             Self::Freedom(kind) => kind.connect(cx, flow, first).await,
             // Boxed where a handshake makes the future large: the direct way should not carry that along.
             Self::Http(kind) => Box::pin(kind.connect(cx, flow, first)).await,
+            Self::Hysteria(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Loopback(kind) => kind.connect(cx, flow, first).await,
             Self::Mux(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Responder(kind) => kind.connect(flow, first).await,
@@ -81,6 +85,7 @@ impl Outbound {
             Self::Dns(kind) => kind.associate(cx, flow),
             Self::Freedom(kind) => kind.associate(cx, flow).await,
             Self::Http(_) | Self::Responder(_) => Err(DialError::us(Stage::Policy, std::io::ErrorKind::Unsupported)),
+            Self::Hysteria(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Loopback(kind) => kind.associate(&**cx, flow).await,
             Self::Mux(kind) => Box::pin(kind.associate(cx, flow)).await,
             Self::Shadowsocks(kind) => Box::pin(kind.associate(&**cx, flow)).await,
@@ -100,6 +105,7 @@ impl Outbound {
             Self::Mux(kind) => kind.waits_for_target(),
             Self::Blackhole(_)
             | Self::Dns(_)
+            | Self::Hysteria(_)
             | Self::Responder(_)
             | Self::Shadowsocks(_)
             | Self::Trojan(_)
@@ -115,6 +121,7 @@ impl Outbound {
             Self::Blackhole(_)
             | Self::Dns(_)
             | Self::Freedom(_)
+            | Self::Hysteria(_)
             | Self::Loopback(_)
             | Self::Shadowsocks(_)
             | Self::Trojan(_)

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use tokio::io::AsyncWriteExt;
@@ -14,7 +15,7 @@ use crate::flow::{Blame, BoxFuture, BoxPackets, BoxStream, DialError, Flow, Serv
 use crate::model::outbound::SendThrough;
 use crate::net::boxed;
 use crate::net::udp::Direct;
-use crate::transport::{Dialer, Lines, quic};
+use crate::transport::{Dialer, Lines, hysteria, quic};
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
@@ -79,6 +80,28 @@ impl Way {
             }
         };
         self.dialer.over(&bare, down.as_deref(), server, Blame::Server).await
+    }
+
+    /// Whether it leads to servers by Hysteria's connections.
+    #[must_use]
+    pub fn is_hysteria(&self) -> bool {
+        self.dialer.is_hysteria()
+    }
+
+    /// Hysteria's connection to a server, which flows share.
+    pub(super) async fn line(
+        &self,
+        cx: &dyn Services,
+        flow: &Flow,
+        server: &Target,
+    ) -> Result<Arc<hysteria::Line>, DialError> {
+        let Some(outbound) = self.through else {
+            let own = self.dialer.own(cx, local(self.from, flow), server, Blame::Server);
+            return self.dialer.line(&own, server, Blame::Server).await;
+        };
+        let to = told(cx, &self.dialer, server).await?;
+        let bare = Through { cx, outbound, hop: hop(flow, Network::Udp, &to)? };
+        self.dialer.line(&bare, server, Blame::Server).await
     }
 
     /// Where the datagrams of a server go: to its first address. Another outbound finds that itself, unless the

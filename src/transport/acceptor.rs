@@ -14,6 +14,8 @@ use super::disguise;
 use super::error::{AcceptError, TransportError};
 use super::grpc;
 use super::httpupgrade;
+use super::hysteria;
+use super::masks::masks;
 use super::quic;
 use super::settings;
 use super::ws;
@@ -55,6 +57,7 @@ enum Carrier {
     Ws(Arc<ws::Server>),
     Grpc(grpc::Server),
     Xhttp(Arc<xhttp::Server>),
+    Hysteria(Arc<hysteria::Server>),
 }
 
 /// Streams of a visitor at a time; each that it carries takes at least one.
@@ -77,7 +80,13 @@ impl Acceptor {
             model::Security::Tls(set) if http3 => {
                 let server = tls::Server::new(crypto, &tls::ServerOptions::of(set, inner)?)?;
                 let usual = quic::Params { streams: STREAMS, ..quic::Params::default() };
-                Security::Quic(quic::Server::new(server, &quic::Params::of(stream.mask.quic.as_ref(), usual))?)
+                let params = quic::Params::of(stream.mask.quic.as_ref(), usual);
+                Security::Quic(quic::Server::new(server, &params)?.masked(masks(&stream.mask.udp)?))
+            }
+            model::Security::Tls(set) if matches!(stream.carrier, model::Carrier::Hysteria(_)) => {
+                let server = tls::Server::new(crypto, &tls::ServerOptions::of(set, inner)?)?;
+                let server = quic::Server::new(server, &hysteria::Server::params(stream))?;
+                Security::Quic(server.masked(masks(&stream.mask.udp)?))
             }
             model::Security::Tls(set) => Security::Tls(tls::Server::new(crypto, &tls::ServerOptions::of(set, inner)?)?),
             model::Security::Reality(set) => {
@@ -94,6 +103,12 @@ impl Acceptor {
             model::Carrier::Ws(ws) => Carrier::Ws(Arc::new(ws::Server::new(stream, ws))),
             model::Carrier::Grpc(set) => Carrier::Grpc(grpc::Server::new(set, &stream.sockopt)),
             model::Carrier::Xhttp(set) => Carrier::Xhttp(Arc::new(xhttp::Server::new(stream, set)?)),
+            model::Carrier::Hysteria(set) => {
+                if !matches!(security, Security::Quic(_)) {
+                    return Err(TransportError::NoTls);
+                }
+                Carrier::Hysteria(Arc::new(hysteria::Server::new(stream, set, crypto)?))
+            }
             _ => Carrier::Raw,
         };
         Ok(Self { proxied: settings::proxied(stream), security, carrier })
@@ -136,8 +151,27 @@ impl Acceptor {
             return Err(AcceptError { stage: Stage::Secure, source: io::ErrorKind::Unsupported.into() });
         };
         let shaken = server.accept(caller, limit).await;
-        let (connection, hello) = shaken.map_err(|source| AcceptError { stage: Stage::Secure, source })?;
+        let (connection, hello, _) = shaken.map_err(|source| AcceptError { stage: Stage::Secure, source })?;
         Ok(xhttp.accept_quic(connection, hello))
+    }
+
+    /// Whether callers by QUIC make visits of Hysteria's, and no streams.
+    #[must_use]
+    pub fn is_hysteria(&self) -> bool {
+        matches!(self.carrier, Carrier::Hysteria(_))
+    }
+
+    /// The visit of whoever called by QUIC, whose handshake may take `limit`.
+    ///
+    /// # Errors
+    /// [`AcceptError`] at its stage.
+    pub async fn visit(&self, caller: quic::Caller, limit: Duration) -> Result<hysteria::Visit, AcceptError> {
+        let (Security::Quic(quic), Carrier::Hysteria(server)) = (&self.security, &self.carrier) else {
+            return Err(AcceptError { stage: Stage::Secure, source: io::ErrorKind::Unsupported.into() });
+        };
+        let shaken = quic.accept(caller, limit).await;
+        let (connection, _, pace) = shaken.map_err(|source| AcceptError { stage: Stage::Secure, source })?;
+        Ok(server.visit(connection, pace))
     }
 
     /// The plain streams of an accepted connection; the first within `limit`.
@@ -199,6 +233,10 @@ impl Acceptor {
         };
         let opened = match &self.carrier {
             Carrier::Raw => return Ok(Arrivals::One(secured)),
+            // Its visitors come by QUIC.
+            Carrier::Hysteria(_) => {
+                return Err(AcceptError { stage: Stage::Carry, source: io::ErrorKind::Unsupported.into() });
+            }
             Carrier::Disguise(disguise) => Box::pin(disguise.accept(secured.io, limit)).await.map(|io| (io, None)),
             Carrier::HttpUpgrade(http) => Box::pin(http.accept(secured.io, limit)).await,
             Carrier::Grpc(_) if self.unnamed(&secured) => {

@@ -12,7 +12,9 @@ use super::disguise;
 use super::error::TransportError;
 use super::grpc;
 use super::httpupgrade;
+use super::hysteria;
 use super::lines::Lines;
+use super::masks::masks;
 use super::quic::{self, Port};
 use super::settings;
 use super::ws;
@@ -64,6 +66,7 @@ enum Carrier {
     Ws(Arc<ws::Client>),
     Grpc(Arc<grpc::Client>),
     Xhttp(Arc<xhttp::Client>),
+    Hysteria(Arc<hysteria::Client>),
 }
 
 /// Time for the socket, and then again for what goes around it (Xray's dial time-out).
@@ -103,11 +106,17 @@ impl Dialer {
             model::Carrier::Xhttp(set) => {
                 let quic = match &security {
                     Security::Tls(tls) if inner == tls::Inner::Http3 => {
-                        Some(quic::Client::new(tls, &xhttp::quic_params(stream, set))?)
+                        Some(quic::Client::new(tls, &xhttp::quic_params(stream, set))?.masked(masks(&stream.mask.udp)?))
                     }
                     _ => None,
                 };
                 Carrier::Xhttp(Arc::new(xhttp::Client::new(stream, set, quic)?))
+            }
+            model::Carrier::Hysteria(set) => {
+                let Security::Tls(tls) = &security else { return Err(TransportError::NoTls) };
+                let quic = quic::Client::new(tls, &hysteria::Client::params(stream))?;
+                let quic = quic.masked(masks(&stream.mask.udp)?);
+                Carrier::Hysteria(Arc::new(hysteria::Client::new(stream, set, quic)?))
             }
             _ => Carrier::Raw,
         };
@@ -177,6 +186,23 @@ impl Dialer {
     #[must_use]
     pub fn is_raw(&self) -> bool {
         matches!((&self.security, &self.carrier), (Security::None, Carrier::Raw))
+    }
+
+    /// Whether it opens connections of Hysteria's, and no streams.
+    #[must_use]
+    pub fn is_hysteria(&self) -> bool {
+        matches!(self.carrier, Carrier::Hysteria(_))
+    }
+
+    /// Hysteria's connection to `to`, which flows share, over datagrams of `bare` where it has to be opened.
+    ///
+    /// # Errors
+    /// [`DialError`] at its stage.
+    pub async fn line(&self, bare: &dyn Lines, to: &Target, blame: Blame) -> Result<Arc<hysteria::Line>, DialError> {
+        match &self.carrier {
+            Carrier::Hysteria(client) => client.line(bare, to, blame).await,
+            _ => Err(DialError::us(Stage::Carry, io::ErrorKind::Unsupported)),
+        }
     }
 
     /// The server that what comes down is asked of, and the dialer for it, where that is another.
@@ -252,6 +278,8 @@ impl Dialer {
             Carrier::HttpUpgrade(http) => http.open(secured.line().await?, &to.host).await.map_err(failed),
             Carrier::Ws(ws) => ws.open(secured.line().await?, &to.host).await.map_err(failed),
             Carrier::Grpc(client) => client.open(&secured, to, blame).await,
+            // It carries its own protocol alone.
+            Carrier::Hysteria(_) => Err(DialError::us(Stage::Carry, io::ErrorKind::Unsupported)),
             Carrier::Xhttp(client) => {
                 let up = xhttp::Leg { client, lines: &secured, to };
                 let Some(download) = self.download.as_deref() else { return up.open(None, blame).await };
@@ -298,7 +326,7 @@ impl Dialer {
         let addresses = self.addresses(cx, to, blame).await?;
         let options = self.socket.bound_to(from);
         let (socket, to) = udp::bare_to(&addresses, &options).map_err(|error| unreached(error, blame))?;
-        Ok(Port::Own { socket, to })
+        Ok(Port::Own { socket, to, options })
     }
 
     async fn addresses(&self, cx: &dyn Services, to: &Target, blame: Blame) -> Result<Vec<SocketAddr>, DialError> {

@@ -14,6 +14,9 @@ pub enum TransportError {
         /// What, in the words of a configuration.
         what: &'static str,
     },
+    /// Hysteria without TLS.
+    #[error("network hysteria needs security tls")]
+    NoTls,
     /// A REALITY server whose settings are those of a client.
     #[error("realitySettings of an inbound need a \"target\"")]
     NoTarget,

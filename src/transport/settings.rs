@@ -8,11 +8,15 @@ use crate::tls::Inner;
 pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
     let what = match &stream.carrier {
         _ if !stream.mask.tcp.is_empty() => "finalmask",
-        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) | Carrier::Xhttp(_) => {
+        Carrier::Raw(_)
+        | Carrier::Ws(_)
+        | Carrier::HttpUpgrade(_)
+        | Carrier::Grpc(_)
+        | Carrier::Xhttp(_)
+        | Carrier::Hysteria(_) => {
             return Ok(());
         }
         Carrier::Kcp(_) => "network kcp",
-        Carrier::Hysteria(_) => "network hysteria",
         Carrier::Http(_) => "network http",
         Carrier::Quic(_) => "network quic",
         Carrier::DomainSocket(_) => "network domainsocket",
@@ -36,6 +40,7 @@ pub(super) fn inner(stream: &Stream, inner: Inner) -> Inner {
     match &stream.carrier {
         Carrier::Ws(_) | Carrier::HttpUpgrade(_) => Inner::Http1,
         Carrier::Grpc(_) => Inner::Http2,
+        Carrier::Hysteria(_) => Inner::Http3,
         _ => inner,
     }
 }

@@ -29,8 +29,9 @@ impl Place {
     /// Opens a connection.
     pub(super) async fn open(&self, from: From<'_>) -> Result<Session, Fault> {
         let addresses = addresses(&**from.house, &self.target).await?;
-        let (socket, to) = udp::bare_to(&addresses, &SocketOptions::default())?;
-        let opened = self.client.connect(Port::Own { socket, to }, &self.target.host).await;
+        let options = SocketOptions::default();
+        let (socket, to) = udp::bare_to(&addresses, &options)?;
+        let opened = self.client.connect(Port::Own { socket, to, options }, &self.target.host).await;
         opened.map(Session).map_err(shaken)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::addr::Tag;
 use crate::model::carrier::{UplinkPlacement, Xhttp};
+use crate::model::mask::UdpMask;
 use crate::model::quicparams::{BbrProfile, Congestion, QuicParams};
 use crate::model::sockopt::{AddressPort, SockOpt};
 use crate::model::stream::{Carrier, Security, Stream};
@@ -26,6 +27,7 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     match &stream.carrier {
         Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) => {}
         Carrier::Xhttp(set) => parts.extend(xhttp_parts(stream, set)),
+        Carrier::Hysteria(_) => parts.extend(stream.mask.quic.iter().flat_map(quic_parts)),
         other => parts.push(refuse(format!("the network {}", other.word(Dialect::Json)))),
     }
     match &stream.security {
@@ -33,10 +35,28 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
         Security::None | Security::Reality(_) | Security::Xtls(_) => {}
         Security::Tls(tls) => parts.extend(tls_parts(tls)),
     }
-    if !stream.mask.tcp.is_empty() || !stream.mask.udp.is_empty() {
-        parts.push(refuse("finalmask"));
-    }
+    parts.extend(mask_parts(stream));
     parts
+}
+
+/// The masks that cannot be put on. Those of UDP are put on the packets of QUIC alone.
+fn mask_parts(stream: &Stream) -> Vec<Part> {
+    let named = |at: usize, of: &str, word: &str| refuse(format!("{word} (finalmask.{of}[{at}])"));
+    let tcp = stream.mask.tcp.iter().enumerate().map(|(at, mask)| named(at, "tcp", mask.word(Dialect::Json)));
+    let worn = |mask: &UdpMask| match mask {
+        UdpMask::MkcpLegacy(_) => true,
+        UdpMask::Salamander(set) => set.packet_size == Default::default(),
+        _ => false,
+    };
+    let bare = !matches!(stream.carrier, Carrier::Hysteria(_)) && !is_http3(stream);
+    let udp = stream.mask.udp.iter().enumerate().filter(|(_, mask)| bare || !worn(mask));
+    let udp = udp.map(|(at, mask)| match mask {
+        UdpMask::Salamander(set) if set.packet_size != Default::default() => {
+            named(at, "udp", "packetSize of salamander")
+        }
+        mask => named(at, "udp", mask.word(Dialect::Json)),
+    });
+    tcp.chain(udp).collect()
 }
 
 /// The parts of an outbound's way of its own for what comes down. `by` is the outbound that it dials through, if any.
@@ -61,6 +81,11 @@ fn xhttp_parts(stream: &Stream, set: &Xhttp) -> Vec<Part> {
     let mut parts = vec![];
     if is_http3(stream) {
         parts.extend(stream.mask.quic.iter().flat_map(quic_parts));
+        if stream.mask.quic.as_ref().is_some_and(|quic| quic.congestion == Congestion::Brutal) {
+            parts.push(refuse(
+                "congestion brutal without hysteria (nobody agrees on a rate; `force-brutal` needs none)",
+            ));
+        }
     }
     if matches!(set.uplink_data_placement, UplinkPlacement::Cookie | UplinkPlacement::Header) {
         parts.push(refuse("uplinkDataPlacement in cookies or headers"));
@@ -79,11 +104,8 @@ pub(super) fn is_http3(stream: &Stream) -> bool {
 
 fn quic_parts(quic: &QuicParams) -> Vec<Part> {
     let mut parts = vec![];
-    if matches!(quic.congestion, Congestion::Brutal | Congestion::ForceBrutal) {
-        parts.push(refuse("a brutal congestion of quicParams"));
-    }
-    if quic.udp_hop.as_ref().is_some_and(|hop| hop.ports.is_some()) {
-        parts.push(refuse("udpHop of quicParams"));
+    if quic.congestion == Congestion::ForceBrutal && quic.brutal_up.0 == 0 {
+        parts.push(refuse("congestion force-brutal without brutalUp"));
     }
     if quic.bbr_profile != BbrProfile::default() {
         parts.push(skip("bbrProfile of quicParams"));

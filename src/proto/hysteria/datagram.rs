@@ -57,7 +57,7 @@ impl<'a> Fragment<'a> {
 pub struct Pieces<'a> {
     session: u32,
     packet: u16,
-    address: String,
+    address: &'a str,
     payload: &'a [u8],
     room: usize,
     count: u8,
@@ -65,10 +65,10 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// Of a datagram, where QUIC takes `most` bytes at a time. Nothing where it has no bytes, or too many.
+    /// Of a datagram to or from `address`, a target in words, where QUIC takes `most` bytes at a time. Nothing where it has
+    /// no bytes, or too many.
     #[must_use]
-    pub fn new(session: u32, packet: u16, target: &Target, payload: &'a [u8], most: usize) -> Option<Self> {
-        let address = target.to_string();
+    pub fn new(session: u32, packet: u16, address: &'a str, payload: &'a [u8], most: usize) -> Option<Self> {
         let len = u16::try_from(address.len()).ok().filter(|len| usize::from(*len) <= ADDRESS)?;
         let head = HEAD + varint::len(len) + address.len();
         let room = most.checked_sub(head).filter(|room| *room > 0)?;
@@ -91,7 +91,7 @@ impl<'a> Pieces<'a> {
         out.put_u32(self.session);
         out.put_u16(self.packet);
         out.put_slice(&[self.next, self.count]);
-        put_text(&self.address, out);
+        put_text(self.address, out);
         out.put_slice(piece);
         self.payload = rest;
         self.next += 1;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn pieces(payload: &[u8], most: usize) -> Vec<Vec<u8>> {
-        let Some(mut pieces) = Pieces::new(7, 9, &"[2001:db8::1]:53".parse().unwrap(), payload, most) else {
+        let Some(mut pieces) = Pieces::new(7, 9, "[2001:db8::1]:53", payload, most) else {
             return vec![];
         };
         let each = std::iter::from_fn(|| {

@@ -59,7 +59,7 @@ impl Handshake for ReadOpening {
     fn step(&mut self, input: &[u8], _: &mut Vec<u8>) -> Result<Step<Opening>, WireError> {
         whole(input, |reader| {
             let mut first = reader.clone();
-            if take(&mut first)? != STREAM.into() {
+            if take(&mut first)? != u64::from(STREAM) {
                 return Ok(Opening::Other);
             }
             let target = request(&mut first)?;

@@ -263,7 +263,10 @@ async fn strangers_disturb_nobody() {
     let hostile = quic::Client::new(&tls, &quic::Params::default()).unwrap();
     let to = ([127, 0, 0, 1], served.port).into();
     let port = udp::bare_to(&[to], &SocketOptions::default()).unwrap().0;
-    let connection = hostile.connect(Port::Own { socket: port, to }, &served.target().host).await.unwrap();
+    let connection = hostile
+        .connect(Port::Own { socket: port, to, options: Default::default() }, &served.target().host)
+        .await
+        .unwrap();
     let (mut sending, mut receiving) = connection.open_bi().await.unwrap();
     let begun = sending.write_all(&[0x01, 0xbf, 0xff, 0xff, 0xff]).await;
     let filled = async {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use h3::error::Code;
 use h3::quic::{Connection, ConnectionErrorIncoming, OpenStreams, StreamErrorIncoming};
 use quinn::{ConnectionError, RecvStream, SendStream, VarInt};
+use tokio::sync::mpsc;
 
 use super::streams::{Both, Receiving, Sending, Unwanted, lost};
 
@@ -16,9 +17,20 @@ type Wait<T> = Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + 
 /// A connection.
 pub struct Link {
     opener: Opener,
+    fed: Option<mpsc::Receiver<Called>>,
     calling: Option<Wait<(SendStream, RecvStream)>>,
     telling: Option<Wait<RecvStream>>,
     unwanted: Option<Unwanted>,
+}
+
+/// A stream that a peer opened, of which something may have been read already.
+pub struct Called {
+    /// What is sent on it.
+    pub sending: SendStream,
+    /// What comes on it.
+    pub receiving: RecvStream,
+    /// What came on it.
+    pub held: Bytes,
 }
 
 /// Opens streams on a connection.
@@ -32,7 +44,13 @@ impl Link {
     /// Around a connection of the library for QUIC.
     #[must_use]
     pub fn new(connection: quinn::Connection) -> Self {
-        Self { opener: Opener::on(connection), calling: None, telling: None, unwanted: None }
+        Self { opener: Opener::on(connection), fed: None, calling: None, telling: None, unwanted: None }
+    }
+
+    /// The same for a connection whose streams somebody else accepts, and gives on those that are for HTTP.
+    #[must_use]
+    pub fn fed(self, streams: mpsc::Receiver<Called>) -> Self {
+        Self { fed: Some(streams), ..self }
     }
 
     /// When the peer wants no more of what is sent on the stream that was accepted last. Can be taken once.
@@ -123,11 +141,21 @@ impl Connection<Bytes> for Link {
 
     fn poll_accept_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<Both, ConnectionErrorIncoming>> {
         let connection = &self.opener.connection;
-        let came = ready!(poll(&mut self.calling, cx, || {
-            let connection = connection.clone();
-            Box::pin(async move { connection.accept_bi().await })
-        }));
-        let both = came.map(Both::new).map_err(lost)?;
+        let both = if let Some(fed) = &mut self.fed {
+            match ready!(fed.poll_recv(cx)) {
+                Some(called) => Both::new((called.sending, called.receiving)).holding(called.held),
+                None => {
+                    let reason = connection.close_reason().unwrap_or(ConnectionError::LocallyClosed);
+                    return Poll::Ready(Err(lost(reason)));
+                }
+            }
+        } else {
+            let came = ready!(poll(&mut self.calling, cx, || {
+                let connection = connection.clone();
+                Box::pin(async move { connection.accept_bi().await })
+            }));
+            came.map(Both::new).map_err(lost)?
+        };
         self.unwanted = Some(both.unwanted());
         Poll::Ready(Ok(both))
     }

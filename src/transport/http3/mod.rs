@@ -6,8 +6,10 @@
 
 mod frames;
 mod link;
+mod server;
 mod streams;
 
 pub use frames::MOST;
-pub use link::{Link, Opener};
-pub use streams::{Receiving, Sending, Unwanted};
+pub use link::{Called, Link, Opener};
+pub use server::{Upload, serve};
+pub use streams::{Receiving, Sending};

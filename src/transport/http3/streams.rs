@@ -29,6 +29,8 @@ pub struct Receiving {
     /// A first byte that says what the stream is for has still to come.
     typed: bool,
     frames: Option<Frames>,
+    /// What came before the library asked.
+    held: Bytes,
 }
 
 /// Ends when a peer wants no more of what is sent on a stream, or has all of it.
@@ -44,8 +46,15 @@ struct TooLong;
 
 impl Both {
     pub(super) fn new((sending, receiving): (quinn::SendStream, quinn::RecvStream)) -> Self {
-        let receiving = Receiving { stream: receiving, typed: false, frames: Some(Frames::default()) };
+        let frames = Some(Frames::default());
+        let receiving = Receiving { stream: receiving, typed: false, frames, held: Bytes::new() };
         Self { sending: Sending::new(sending), receiving }
+    }
+
+    /// The same, of which something was read already.
+    pub(super) fn holding(mut self, held: Bytes) -> Self {
+        self.receiving.held = held;
+        self
     }
 
     pub(super) fn unwanted(&self) -> Unwanted {
@@ -63,7 +72,7 @@ impl Sending {
 impl Receiving {
     /// A stream of one direction.
     pub(super) fn typed(stream: quinn::RecvStream) -> Self {
-        Self { stream, typed: true, frames: None }
+        Self { stream, typed: true, frames: None, held: Bytes::new() }
     }
 
     /// Whether these bytes may be given on.
@@ -81,11 +90,17 @@ impl quic::RecvStream for Receiving {
     type Buf = Bytes;
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        // What waits is the stream itself, so this may be another future each time.
-        let chunk = ready!(pin!(self.stream.read_chunk(usize::MAX, true)).poll(cx)).map_err(unread)?;
-        let Some(chunk) = chunk else { return Poll::Ready(Ok(None)) };
-        if self.pass(&chunk.bytes) {
-            Poll::Ready(Ok(Some(chunk.bytes)))
+        let held = std::mem::take(&mut self.held);
+        let bytes = if held.is_empty() {
+            // What waits is the stream itself, so this may be another future each time.
+            let chunk = ready!(pin!(self.stream.read_chunk(usize::MAX, true)).poll(cx)).map_err(unread)?;
+            let Some(chunk) = chunk else { return Poll::Ready(Ok(None)) };
+            chunk.bytes
+        } else {
+            held
+        };
+        if self.pass(&bytes) {
+            Poll::Ready(Ok(Some(bytes)))
         } else {
             Poll::Ready(Err(StreamErrorIncoming::Unknown(Box::new(TooLong))))
         }

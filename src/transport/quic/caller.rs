@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use quinn::Incoming;
 
+use super::pace::Paced;
 use crate::net::tcp::canonical;
 
 /// Whoever calls, before anything was said.
 pub struct Caller {
     pub(super) incoming: Incoming,
+    /// Where it called.
+    pub(super) socket: Arc<Paced>,
     /// Kept until the handshake is over.
     pub(super) busy: Arc<()>,
 }

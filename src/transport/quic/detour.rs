@@ -1,7 +1,7 @@
 //! Datagrams that go another way, such as through another outbound, as a socket for QUIC.
 
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::pin::Pin;
@@ -13,8 +13,10 @@ use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::PollSender;
 
+use super::params::Hop;
 use crate::addr::Target;
 use crate::flow::BoxPackets;
 
@@ -36,17 +38,54 @@ struct Detour {
 struct Room(PollSender<Bytes>);
 
 /// A socket whose datagrams all go to this server, and the task that moves them, which ends when the association does.
-pub(super) fn socket(packets: BoxPackets, to: Target) -> (Arc<dyn AsyncUdpSocket>, JoinHandle<()>) {
+/// They go to one of several ports in turn where the configuration says so.
+pub(super) fn socket(
+    packets: BoxPackets,
+    to: Target,
+    hop: Option<Arc<Hop>>,
+) -> (Arc<dyn AsyncUdpSocket>, JoinHandle<()>) {
     let (out, leaving) = mpsc::channel(WAITING);
     let (coming, heard) = mpsc::channel(WAITING);
-    let driver = tokio::spawn(drive(packets, to, leaving, coming));
+    let driver = tokio::spawn(drive(packets, Server::new(to, hop), leaving, coming));
     (Arc::new(Detour { out, heard: Mutex::new(heard) }), driver)
 }
 
-async fn drive(mut packets: BoxPackets, to: Target, mut out: mpsc::Receiver<Bytes>, heard: mpsc::Sender<Bytes>) {
+/// Where the server is now.
+struct Server {
+    to: Target,
+    hop: Option<(Arc<Hop>, Pin<Box<Sleep>>)>,
+}
+
+impl Server {
+    fn new(mut to: Target, hop: Option<Arc<Hop>>) -> Self {
+        let hop = hop.map(|hop| {
+            to.port = hop.port();
+            let wait = Box::pin(sleep(hop.wait()));
+            (hop, wait)
+        });
+        Self { to, hop }
+    }
+
+    /// Goes on to another port when it is time.
+    fn go_on(&mut self, cx: &mut Context<'_>) {
+        let Some((hop, wait)) = &mut self.hop else { return };
+        while wait.as_mut().poll(cx).is_ready() {
+            self.to.port = hop.port();
+            wait.as_mut().reset(Instant::now() + hop.wait());
+        }
+    }
+}
+
+async fn drive(
+    mut packets: BoxPackets,
+    mut server: Server,
+    mut out: mpsc::Receiver<Bytes>,
+    heard: mpsc::Sender<Bytes>,
+) {
     let mut next: Option<Bytes> = None;
     let mut buf = BytesMut::new();
     poll_fn(|cx| {
+        server.go_on(cx);
         loop {
             loop {
                 let Some(datagram) = &next else {
@@ -57,7 +96,7 @@ async fn drive(mut packets: BoxPackets, to: Target, mut out: mpsc::Receiver<Byte
                     }
                     continue;
                 };
-                match packets.poll_send(cx, datagram, &to) {
+                match packets.poll_send(cx, datagram, &server.to) {
                     Poll::Ready(Ok(())) => next = None,
                     Poll::Ready(Err(_)) => return Poll::Ready(()),
                     Poll::Pending => break,

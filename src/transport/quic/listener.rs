@@ -4,9 +4,11 @@ use std::io;
 use std::net::UdpSocket;
 use std::sync::Arc;
 
-use quinn::{Endpoint, EndpointConfig, TokioRuntime, VarInt};
+use quinn::{AsyncUdpSocket, Endpoint, EndpointConfig, Runtime, TokioRuntime, VarInt};
 
 use super::caller::Caller;
+use super::masked::masked;
+use super::pace::Paced;
 use super::server::Server;
 use crate::net::Hours;
 
@@ -19,7 +21,10 @@ const HANDSHAKES: usize = 256;
 /// # Errors
 /// Whatever the kernel says of the socket.
 pub async fn listen(socket: UdpSocket, server: &Server, hours: &Hours, mut take: impl FnMut(Caller)) -> io::Result<()> {
-    let endpoint = Endpoint::new(EndpointConfig::default(), Some(server.config()), socket, Arc::new(TokioRuntime))?;
+    let socket = Paced::new(masked(TokioRuntime.wrap_udp_socket(socket)?, server.masks()));
+    let abstracted = Arc::clone(&socket) as Arc<dyn AsyncUdpSocket>;
+    let (config, runtime) = (EndpointConfig::default(), Arc::new(TokioRuntime));
+    let endpoint = Endpoint::new_with_abstract_socket(config, Some(server.config()), abstracted, runtime)?;
     let busy = Arc::new(());
     let mut open = true;
     loop {
@@ -40,7 +45,7 @@ pub async fn listen(socket: UdpSocket, server: &Server, hours: &Hours, mut take:
                     // It cannot fail: it was asked whether it may.
                     let _ = incoming.retry();
                 }
-                Some(incoming) => take(Caller { incoming, busy: Arc::clone(&busy) }),
+                Some(incoming) => take(Caller { incoming, socket: Arc::clone(&socket), busy: Arc::clone(&busy) }),
             },
         }
     }

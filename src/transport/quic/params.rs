@@ -1,12 +1,15 @@
 //! How connections behave.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::congestion::{BbrConfig, NewRenoConfig};
-use quinn::{IdleTimeout, TransportConfig, VarInt};
+use quinn::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
-use crate::model::quicparams::{Congestion, QuicParams};
+use super::brutal::Steering;
+use super::pace::Pace;
+use crate::addr::PortSet;
+use crate::model::quicparams::{Congestion, QuicParams, UdpHop};
 
 /// How connections behave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +26,27 @@ pub struct Params {
     pub congestion: Congestion,
     /// Looks for larger packets.
     pub seeks_mtu: bool,
+    /// Bytes a second that are sent from the beginning, whatever the network does.
+    pub forced: Option<u64>,
+    /// A client goes from port to port.
+    pub hop: Option<Arc<Hop>>,
+    /// The peer takes datagrams, whether it announces that or not.
+    pub datagrams: bool,
 }
+
+/// How a client goes from port to port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// The ports, not none.
+    pub ports: PortSet,
+    /// Seconds at one of them.
+    pub seconds: RangeInclusive<u64>,
+}
+
+/// Seconds at one port where nothing is written.
+const HOP: u64 = 30;
+/// Bytes of the largest packet that is looked for: what passes Ethernet, with the heads of IPv6.
+const LARGEST: usize = 1452;
 
 /// What quic-go lets its windows grow to.
 const WINDOWS: (u64, u64) = (6 * 1024 * 1024, 15 * 1024 * 1024);
@@ -47,11 +70,21 @@ impl Params {
             ),
             congestion: set.congestion,
             seeks_mtu: !set.disable_path_mtu_discovery,
+            forced: Some(set.brutal_up.0).filter(|rate| set.congestion == Congestion::ForceBrutal && *rate > 0),
+            hop: set.udp_hop.as_ref().and_then(Hop::of).map(Arc::new),
+            datagrams: usual.datagrams,
         }
     }
 
-    /// The library's record.
-    pub(super) fn config(&self) -> Arc<TransportConfig> {
+    /// The pace of a new connection.
+    pub(super) fn pace(&self) -> Arc<Pace> {
+        let pace = Pace::default();
+        pace.set(self.forced.unwrap_or(0));
+        Arc::new(pace)
+    }
+
+    /// The library's record, for a connection with this pace whose packets are longer by `overhead` on the wire.
+    pub(super) fn config(&self, pace: &Arc<Pace>, overhead: usize) -> Arc<TransportConfig> {
         let number = |number| VarInt::from_u64(number).unwrap_or(VarInt::MAX);
         let mut config = TransportConfig::default();
         config
@@ -60,14 +93,26 @@ impl Params {
             .max_concurrent_bidi_streams(number(self.streams))
             .stream_receive_window(number(self.windows.0))
             .receive_window(number(self.windows.1));
-        if !self.seeks_mtu {
-            config.mtu_discovery_config(None);
-        }
-        match self.congestion {
-            Congestion::Reno => config.congestion_controller_factory(Arc::new(NewRenoConfig::default())),
-            _ => config.congestion_controller_factory(Arc::new(BbrConfig::default())),
-        };
+        let seeking = self.seeks_mtu.then(|| {
+            let mut seeking = MtuDiscoveryConfig::default();
+            seeking.upper_bound(u16::try_from(LARGEST.saturating_sub(overhead)).unwrap_or(0));
+            seeking
+        });
+        config.mtu_discovery_config(seeking);
+        let reno = self.congestion == Congestion::Reno;
+        config.congestion_controller_factory(Arc::new(Steering { pace: Arc::clone(pace), reno }));
         Arc::new(config)
+    }
+}
+
+impl Hop {
+    /// What a configuration says; none where it names no port.
+    #[must_use]
+    pub fn of(set: &UdpHop) -> Option<Self> {
+        let ports = set.ports.clone().filter(|ports| !ports.is_empty())?;
+        let second = |bound| u64::try_from(bound).ok().filter(|bound| *bound > 0).unwrap_or(HOP);
+        let (from, to) = (second(set.interval.from), second(set.interval.to));
+        Some(Self { ports, seconds: from..=to.max(from) })
     }
 }
 
@@ -80,6 +125,9 @@ impl Default for Params {
             windows: WINDOWS,
             congestion: Congestion::Usual,
             seeks_mtu: true,
+            forced: None,
+            hop: None,
+            datagrams: false,
         }
     }
 }
@@ -87,6 +135,8 @@ impl Default for Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::quicparams::Bandwidth;
+    use crate::shape::Ranged;
 
     #[test]
     fn what_is_not_written_is_as_usual() {
@@ -101,7 +151,9 @@ mod tests {
             init_connection_receive_window: 20_000,
             max_connection_receive_window: 40_000,
             disable_path_mtu_discovery: true,
-            congestion: Congestion::Reno,
+            congestion: Congestion::ForceBrutal,
+            brutal_up: Bandwidth(1 << 20),
+            udp_hop: Some(UdpHop { ports: Some(PortSet::one(7)), interval: Ranged::new(5, 9) }),
             ..QuicParams::default()
         };
         let expected = Params {
@@ -109,9 +161,15 @@ mod tests {
             keep_alive: Some(Duration::from_secs(5)),
             streams: 8,
             windows: (20_000, 40_000),
-            congestion: Congestion::Reno,
+            congestion: Congestion::ForceBrutal,
             seeks_mtu: false,
+            forced: Some(1 << 20),
+            hop: Some(Arc::new(Hop { ports: PortSet::one(7), seconds: 5..=9 })),
+            datagrams: false,
         };
         assert_eq!(Params::of(Some(&set), usual), expected);
+        let hop = |ports| Hop::of(&UdpHop { ports, interval: Ranged::default() });
+        assert_eq!((hop(None), hop(Some(PortSet::default()))), (None, None));
+        assert_eq!(hop(Some(PortSet::one(7))).map(|hop| hop.seconds), Some(HOP..=HOP));
     }
 }

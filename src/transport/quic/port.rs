@@ -5,12 +5,18 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use quinn::{Endpoint, EndpointConfig, TokioRuntime};
+use quinn::{AsyncUdpSocket, Endpoint, EndpointConfig, Runtime, TokioRuntime};
 use tokio::task::JoinHandle;
 
 use super::detour::{self, BEYOND};
+use super::hopping::Hopping;
+use super::masked::masked;
+use super::pace::Paced;
+use super::params::Hop;
 use crate::addr::Target;
 use crate::flow::BoxPackets;
+use crate::net::SocketOptions;
+use crate::proto::mask::Masks;
 
 /// Where the packets of a connection go out, and to whom.
 pub enum Port {
@@ -20,6 +26,8 @@ pub enum Port {
         socket: UdpSocket,
         /// The server.
         to: SocketAddr,
+        /// Options of further sockets, for going from port to port.
+        options: SocketOptions,
     },
     /// By an association that somebody else opened.
     Detour {
@@ -33,24 +41,28 @@ pub enum Port {
 /// A port that is open: what sends by it, the address to call, and what ends when an association does.
 pub(super) struct Opened {
     pub(super) endpoint: Endpoint,
+    pub(super) socket: Arc<Paced>,
     pub(super) to: SocketAddr,
     pub(super) driver: Option<JoinHandle<()>>,
 }
 
 impl Port {
-    pub(super) fn open(self) -> io::Result<Opened> {
+    pub(super) fn open(self, masks: Option<&Arc<Masks>>, hop: Option<&Arc<Hop>>) -> io::Result<Opened> {
+        let (bare, to, driver): (Arc<dyn AsyncUdpSocket>, _, _) = match (self, hop) {
+            (Self::Own { socket, to, .. }, None) => (TokioRuntime.wrap_udp_socket(socket)?, to, None),
+            (Self::Own { socket, to, options }, Some(hop)) => {
+                (Hopping::begin(socket, to, options, Arc::clone(hop))?, to, None)
+            }
+            (Self::Detour { packets, to }, hop) => {
+                let (socket, driver) = detour::socket(packets, to, hop.cloned());
+                (socket, BEYOND, Some(driver))
+            }
+        };
+        let socket = Paced::new(masked(bare, masks));
+        let abstracted = Arc::clone(&socket) as Arc<dyn AsyncUdpSocket>;
         let config = EndpointConfig::default();
-        Ok(match self {
-            Self::Own { socket, to } => {
-                let endpoint = Endpoint::new(config, None, socket, Arc::new(TokioRuntime))?;
-                Opened { endpoint, to, driver: None }
-            }
-            Self::Detour { packets, to } => {
-                let (socket, driver) = detour::socket(packets, to);
-                let endpoint = Endpoint::new_with_abstract_socket(config, None, socket, Arc::new(TokioRuntime))?;
-                Opened { endpoint, to: BEYOND, driver: Some(driver) }
-            }
-        })
+        let endpoint = Endpoint::new_with_abstract_socket(config, None, abstracted, Arc::new(TokioRuntime))?;
+        Ok(Opened { endpoint, socket, to, driver })
     }
 }
 

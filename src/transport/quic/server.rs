@@ -4,12 +4,16 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use quinn::crypto;
 use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
 use quinn::{Connection, ServerConfig};
 use tokio::time::timeout;
 
 use super::caller::Caller;
+use super::pace::Pace;
 use super::params::Params;
+use super::unannounced::Completed;
+use crate::proto::mask::Masks;
 use crate::tls;
 use crate::transport::arrival::Hello;
 use crate::transport::error::TransportError;
@@ -18,7 +22,9 @@ use crate::transport::error::TransportError;
 #[derive(Debug, Clone)]
 pub struct Server {
     tls: tls::Server,
+    params: Params,
     config: Arc<ServerConfig>,
+    masks: Option<Arc<Masks>>,
 }
 
 impl Server {
@@ -28,28 +34,43 @@ impl Server {
     /// TLS that cannot go inside QUIC.
     pub fn new(tls: tls::Server, params: &Params) -> Result<Self, TransportError> {
         let unfit = |_| TransportError::NotBuilt { what: "QUIC with these TLS settings" };
-        let config = QuicServerConfig::try_from(tls.for_quic()).map_err(unfit)?;
-        let mut config = ServerConfig::with_crypto(Arc::new(config));
-        config.transport_config(params.config());
-        Ok(Self { tls, config: Arc::new(config) })
+        let config = Arc::new(QuicServerConfig::try_from(tls.for_quic()).map_err(unfit)?);
+        let config: Arc<dyn crypto::ServerConfig> =
+            if params.datagrams { Arc::new(Completed::<dyn crypto::ServerConfig>(config)) } else { config };
+        let config = Arc::new(ServerConfig::with_crypto(config));
+        Ok(Self { tls, params: params.clone(), config, masks: None })
+    }
+
+    /// The same, whose packets wear masks.
+    #[must_use]
+    pub fn masked(self, masks: Masks) -> Self {
+        Self { masks: (!masks.is_empty()).then(|| Arc::new(masks)), ..self }
+    }
+
+    /// The masks of its packets.
+    pub(super) fn masks(&self) -> Option<&Arc<Masks>> {
+        self.masks.as_ref()
     }
 
     pub(super) fn config(&self) -> ServerConfig {
         ServerConfig::clone(&self.config)
     }
 
-    /// Runs the handshake with whoever called.
+    /// Runs the handshake with whoever called. What comes with it says how fast the connection sends.
     ///
     /// # Errors
     /// It failed, or took longer than `limit`.
-    pub async fn accept(&self, caller: Caller, limit: Duration) -> io::Result<(Connection, Hello)> {
+    pub async fn accept(&self, caller: Caller, limit: Duration) -> io::Result<(Connection, Hello, Arc<Pace>)> {
         self.tls.refresh().await;
-        let Caller { incoming, busy } = caller;
-        let connecting = incoming.accept_with(Arc::clone(&self.config))?;
+        let Caller { incoming, socket, busy } = caller;
+        let (pace, mut config) = (self.params.pace(), ServerConfig::clone(&self.config));
+        config.transport_config(self.params.config(&pace, self.masks.as_ref().map_or(0, |masks| masks.overhead())));
+        let connecting = socket.begin(&pace, || incoming.accept_with(Arc::new(config)))?;
         let connection = timeout(limit, connecting).await.map_err(|_| io::ErrorKind::TimedOut)??;
         drop(busy);
         let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
         let (alpn, name) = data.map(|data| (data.protocol, data.server_name)).unwrap_or_default();
-        Ok((connection, Hello { server_name: name.map(Into::into), alpn: alpn.map(Into::into), tls13: true }))
+        let hello = Hello { server_name: name.map(Into::into), alpn: alpn.map(Into::into), tls13: true };
+        Ok((connection, hello, pace))
     }
 }

@@ -14,6 +14,7 @@ use tokio_util::sync::DropGuard;
 
 use super::source::Source;
 use crate::flow::BoxFuture;
+use crate::transport::http3::Upload;
 
 /// What is sent.
 pub(super) enum Outgoing {
@@ -69,8 +70,10 @@ pub(super) type Answered = BoxFuture<'static, io::Result<Response<Received>>>;
 pub(super) enum Received {
     /// By HTTP/1.1 or HTTP/2.
     Hyper(Incoming),
-    /// By HTTP/3, and how long it is, if that was said.
+    /// A server, by HTTP/3, and how long it is, if that was said.
     Quic(Box<dyn Source>, SizeHint),
+    /// A client, by HTTP/3.
+    Upload(Box<Upload>),
 }
 
 impl Body for Received {
@@ -80,6 +83,7 @@ impl Body for Received {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match self.get_mut() {
             Self::Hyper(body) => Pin::new(body).poll_frame(cx).map_err(io::Error::other),
+            Self::Upload(body) => Pin::new(&mut **body).poll_frame(cx),
             Self::Quic(source, _) => source.poll_chunk(cx).map(|chunk| chunk.transpose()).map_ok(Frame::data),
         }
     }
@@ -87,6 +91,7 @@ impl Body for Received {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Hyper(body) => body.size_hint(),
+            Self::Upload(body) => body.size_hint(),
             Self::Quic(_, hint) => *hint,
         }
     }

@@ -12,7 +12,6 @@ mod client;
 mod draw;
 mod halves;
 mod http3_client;
-mod http3_server;
 mod huffman;
 mod leg;
 mod padding;

@@ -19,6 +19,7 @@ use super::http3_client::Line;
 use crate::addr::Target;
 use crate::flow::{Blame, BoxStream, DialError, Stage};
 use crate::model::carrier::Xmux;
+use crate::transport::failed::Failed;
 use crate::transport::lines::Lines;
 use crate::transport::quic;
 
@@ -51,15 +52,6 @@ struct Member {
 enum Wire {
     Http2(SendRequest<Outgoing>),
     Http3(Line),
-}
-
-/// How a connection failed to open, for all who waited for it.
-#[derive(Debug, Clone)]
-struct Failed {
-    stage: Stage,
-    blame: Blame,
-    kind: io::ErrorKind,
-    why: Arc<str>,
 }
 
 /// A stream's place on a connection.
@@ -168,17 +160,6 @@ impl Pool {
             requests: limit(drawn_of(self.xmux.h_max_request_times.from, self.xmux.h_max_request_times.to)),
             until: (seconds > 0).then(|| Instant::now() + Duration::from_secs(seconds as u64)),
         }
-    }
-}
-
-impl Failed {
-    fn of(error: &DialError) -> Self {
-        let (stage, blame, kind) = (error.stage, error.blame, error.source.kind());
-        Self { stage, blame, kind, why: error.source.to_string().into() }
-    }
-
-    fn error(&self) -> DialError {
-        DialError::new(self.stage, self.blame, io::Error::new(self.kind, self.why.to_string()))
     }
 }
 

@@ -24,7 +24,6 @@ use tokio_util::sync::CancellationToken;
 use super::body::{Outgoing, Received};
 use super::draw::drawn;
 use super::halves::{Joined, WAITING};
-use super::http3_server;
 use super::plan::{Asked, Plan};
 use super::queue::{Packet, Refused};
 use super::sessions::{Session, Sessions, Upward};
@@ -36,6 +35,7 @@ use crate::transport::arrival::{Arrival, Arrivals, Hello};
 use crate::transport::door::LIMIT;
 use crate::transport::error::{AcceptError, TransportError};
 use crate::transport::forwarded::Trust;
+use crate::transport::http3;
 use crate::transport::request::Place;
 
 /// Takes streams, all in the same manner.
@@ -121,11 +121,11 @@ impl Server {
         let closing = arrivals.clone();
         let visit = Arc::new(Visit { server: Arc::clone(self), hello: Some(Box::new(hello)), source: None, arrivals });
         tokio::spawn(async move {
-            let answer = move |request| {
+            let answer = move |request: Request<http3::Upload>| {
                 let visit = Arc::clone(&visit);
-                async move { visit.answer(request).await }
+                async move { visit.answer(request.map(|body| Received::Upload(Box::new(body)))).await }
             };
-            http3_server::serve(connection, closing.closed(), answer).await;
+            http3::serve(http3::Link::new(connection), closing.closed(), answer).await;
         });
         Arrivals::Many(receiver)
     }

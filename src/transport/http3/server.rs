@@ -2,33 +2,35 @@
 
 use std::future::Future;
 use std::io;
-use std::task::{Context, Poll};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream, builder};
 use http::header::CONTENT_LENGTH;
 use http::{Request, Response};
 use http_body_util::BodyExt;
-use hyper::body::SizeHint;
-use quinn::Connection;
+use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::body::{Outgoing, Received};
-use super::source::{Source, poll_bytes};
+use super::frames::MOST;
+use super::link::Link;
+use super::streams::{Receiving, Unwanted};
 use crate::transport::door::LIMIT;
-use crate::transport::http3::{Link, MOST, Receiving, Unwanted};
 
 /// Answers requests until the connection ends; after `closing` those that run, and no more.
-pub(super) async fn serve<A, F>(connection: Connection, closing: impl Future<Output = ()>, answer: A)
+pub async fn serve<A, F, B>(link: Link, closing: impl Future<Output = ()>, answer: A)
 where
-    A: Fn(Request<Received>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Outgoing>> + Send + 'static,
+    A: Fn(Request<Upload>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Send,
 {
     let mut builder = builder();
     builder.max_field_section_size(MOST).send_grease(false);
-    let Ok(Ok(mut line)) = timeout(LIMIT, builder.build(Link::new(connection))).await else { return };
+    let Ok(Ok(mut line)) = timeout(LIMIT, builder.build(link)).await else { return };
     let tasks = TaskTracker::new();
     tasks.close();
     let mut closing = std::pin::pin!(closing);
@@ -54,16 +56,17 @@ where
 }
 
 /// Answers one request, for as long as the answer is wanted.
-async fn respond<A, F>(asked: RequestResolver<Link, Bytes>, mut unwanted: Unwanted, answer: A)
+async fn respond<A, F, B>(asked: RequestResolver<Link, Bytes>, mut unwanted: Unwanted, answer: A)
 where
-    A: Fn(Request<Received>) -> F,
-    F: Future<Output = Response<Outgoing>>,
+    A: Fn(Request<Upload>) -> F,
+    F: Future<Output = Response<B>>,
+    B: Body<Data = Bytes> + Unpin,
 {
     let Ok(Ok((request, stream))) = timeout(LIMIT, asked.resolve_request()).await else { return };
     let (mut sending, receiving) = stream.split();
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let hint = length.map(SizeHint::with_exact).unwrap_or_default();
-    let request = request.map(|()| Received::Quic(Box::new(Up { receiving }), hint));
+    let request = request.map(|()| Upload { receiving, hint });
     let response = tokio::select! {
         response = answer(request) => response,
         () = &mut unwanted => return,
@@ -88,17 +91,33 @@ where
 }
 
 /// The body of a request.
-struct Up {
+pub struct Upload {
     receiving: RequestStream<Receiving, Bytes>,
+    hint: SizeHint,
 }
 
-impl Source for Up {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
-        poll_bytes(|| self.receiving.poll_recv_data(cx))
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let this = self.get_mut();
+        loop {
+            let chunk = ready!(this.receiving.poll_recv_data(cx)).map_err(io::Error::other)?;
+            let Some(mut chunk) = chunk else { return Poll::Ready(None) };
+            // Pieces may be empty.
+            if chunk.has_remaining() {
+                return Poll::Ready(Some(Ok(Frame::data(chunk.copy_to_bytes(chunk.remaining())))));
+            }
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.hint
     }
 }
 
-impl Drop for Up {
+impl Drop for Upload {
     fn drop(&mut self) {
         self.receiving.stop_sending(Code::H3_NO_ERROR);
     }
