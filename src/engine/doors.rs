@@ -54,7 +54,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
     Ok(Inbound {
         common: common(written, policy),
         kind,
-        places: places(written, networks, acceptor.quic().is_some())?,
+        places: places(written, networks, &acceptor)?,
         options: SocketOptions::from(&written.stream.sockopt),
         original: original(written),
         acceptor,
@@ -140,7 +140,11 @@ fn original(written: &Written) -> Original {
     }
 }
 
-fn places(written: &Written, networks: Networks, quic: bool) -> Result<Vec<Place>, String> {
+/// Ports that are as one: each is a socket, and all of them are looked at for each packet.
+const PORTS: usize = 1024;
+
+fn places(written: &Written, networks: Networks, acceptor: &Acceptor) -> Result<Vec<Place>, String> {
+    let quic = acceptor.quic().is_some();
     let ip = match &written.listen {
         Listen::Any => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         Listen::Ip(ip) => *ip,
@@ -157,6 +161,12 @@ fn places(written: &Written, networks: Networks, quic: bool) -> Result<Vec<Place
     let ports = written.ports.as_ref().ok_or("it has no port to listen on")?;
     if quic && networks.contains(Network::Udp) {
         return Err("its own UDP and HTTP/3 (alpn h3) would need the same port".into());
+    }
+    if acceptor.is_hysteria() && ports.len() > 1 {
+        if ports.len() > PORTS {
+            return Err(format!("more than {PORTS} ports: have the firewall send them all to one (REDIRECT)"));
+        }
+        return Ok(vec![Place::Quics(ports.iter().map(|port| SocketAddr::new(ip, port)).collect())]);
     }
     let each = |port| {
         let at = SocketAddr::new(ip, port);

@@ -88,7 +88,7 @@ impl Running {
         // Connections live without their listener; datagrams do not.
         seats
             .into_iter()
-            .filter(|seat| matches!(seat.place, Place::Udp(_) | Place::Quic(_)) && !seat.is_over())
+            .filter(|seat| matches!(seat.place, Place::Udp(_) | Place::Quic(_) | Place::Quics(_)) && !seat.is_over())
             .collect()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Binding and serving are two steps, so that a new configuration can be refused as a whole while the old one still runs.
 
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub struct Listener {
 enum Socket {
     Tcp(TcpListener),
     Udp(Arc<Datagrams>),
-    Quic(UdpSocket),
+    Quic(Vec<UdpSocket>),
     #[cfg(unix)]
     Unix(unix::Listener),
 }
@@ -46,7 +47,11 @@ impl Listener {
         let socket = match place {
             Place::Tcp(at) => tcp::listen(*at, options).map(Socket::Tcp),
             Place::Udp(at) => Datagrams::bind(*at, options).map(|socket| Socket::Udp(Arc::new(socket))),
-            Place::Quic(at) => udp::bare(*at, options).map(Socket::Quic),
+            Place::Quic(at) => udp::bare(*at, options).map(|socket| Socket::Quic(vec![socket])),
+            Place::Quics(all) => {
+                let all: io::Result<Vec<_>> = all.iter().map(|at| udp::bare(*at, options)).collect();
+                all.map(Socket::Quic)
+            }
             #[cfg(unix)]
             Place::Unix(place) => unix::listen(place).map(Socket::Unix),
         };
@@ -72,7 +77,7 @@ impl Listener {
         match &self.socket {
             Socket::Tcp(listener) => listener.local_addr().ok(),
             Socket::Udp(socket) => socket.local().ok(),
-            Socket::Quic(socket) => socket.local_addr().ok().map(canonical),
+            Socket::Quic(sockets) => sockets.first()?.local_addr().ok().map(canonical),
             #[cfg(unix)]
             Socket::Unix(_) => None,
         }
@@ -94,11 +99,14 @@ impl Listener {
                     tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "a UDP listener ended");
                 }
             }
-            Socket::Quic(socket) => {
+            Socket::Quic(sockets) => {
                 let first = host.load_full();
-                let (Some(server), Ok(local)) = (first.inbound.acceptor.quic(), socket.local_addr()) else { return };
+                let local = sockets.first().and_then(|socket| socket.local_addr().ok());
+                let (Some(server), Some(local)) = (first.inbound.acceptor.quic(), local) else { return };
+                let dressed = Arc::clone(&host);
+                let masks = move || dressed.load().inbound.acceptor.quic().and_then(quic::Server::masks);
                 let take = |caller| host.load_full().call(caller, local);
-                if let Err(error) = quic::listen(socket, server, &hours, take).await {
+                if let Err(error) = quic::listen(sockets, server, masks, &hours, take).await {
                     tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "a QUIC listener ended");
                 }
             }

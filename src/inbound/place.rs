@@ -16,6 +16,8 @@ pub enum Place {
     Udp(SocketAddr),
     /// A UDP port at which QUIC is spoken.
     Quic(SocketAddr),
+    /// Several UDP ports at which QUIC is spoken as at one, by clients that go from port to port.
+    Quics(Box<[SocketAddr]>),
     /// A Unix socket.
     #[cfg(unix)]
     Unix(UnixPlace),
@@ -35,7 +37,12 @@ impl Place {
     /// Whether the system chooses the port, so that it is another each time.
     #[must_use]
     pub fn is_any(&self) -> bool {
-        matches!(self, Self::Tcp(at) | Self::Udp(at) | Self::Quic(at) if at.port() == 0)
+        match self {
+            Self::Tcp(at) | Self::Udp(at) | Self::Quic(at) => at.port() == 0,
+            Self::Quics(all) => all.iter().any(|at| at.port() == 0),
+            #[cfg(unix)]
+            Self::Unix(_) => false,
+        }
     }
 
     /// Whether a socket there is a socket here: the permissions of a file can be changed without another.
@@ -67,6 +74,10 @@ impl fmt::Display for Place {
             Self::Tcp(at) => write!(f, "tcp {at}"),
             Self::Udp(at) => write!(f, "udp {at}"),
             Self::Quic(at) => write!(f, "quic {at}"),
+            Self::Quics(all) => {
+                let Some((first, last)) = all.first().zip(all.last()) else { return f.write_str("quic nowhere") };
+                write!(f, "quic {first} to {} ({} ports)", last.port(), all.len())
+            }
             #[cfg(unix)]
             Self::Unix(place) => write!(f, "unix {place}"),
         }

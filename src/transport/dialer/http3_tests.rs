@@ -86,7 +86,9 @@ impl Served {
                     }
                 });
             };
-            quic::listen(socket, acceptor.quic().unwrap(), &Hours { closing, over }, take).await.unwrap();
+            quic::listen(vec![socket], acceptor.quic().unwrap(), || None, &Hours { closing, over }, take)
+                .await
+                .unwrap();
         });
         Self { port, hours, arrivals }
     }

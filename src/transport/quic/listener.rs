@@ -1,4 +1,4 @@
-//! A socket at which QUIC is spoken.
+//! Sockets at which QUIC is spoken.
 
 use std::io;
 use std::net::UdpSocket;
@@ -7,21 +7,30 @@ use std::sync::Arc;
 use quinn::{AsyncUdpSocket, Endpoint, EndpointConfig, Runtime, TokioRuntime, VarInt};
 
 use super::caller::Caller;
-use super::masked::masked;
+use super::masked::{Masked, Wardrobe};
 use super::pace::Paced;
 use super::server::Server;
+use super::several::joined;
 use crate::net::Hours;
 
 /// Handshakes at a time. Beyond this, whoever calls has to show first that it is where it says: sources can be forged.
 const HANDSHAKES: usize = 256;
 
-/// Receives until its hours are over, or all who stayed after closing have gone. `take` is given whoever calls, and may not
-/// block; `server` is any whose packets look like those of the one that answers.
+/// Receives at one socket, or several that are as one, until its hours are over, or all who stayed after closing have gone. `take` is given whoever calls, and may not
+/// block; `server` is any whose first packets look like those of the one that answers, and `masks` are asked for at each batch.
 ///
 /// # Errors
 /// Whatever the kernel says of the socket.
-pub async fn listen(socket: UdpSocket, server: &Server, hours: &Hours, mut take: impl FnMut(Caller)) -> io::Result<()> {
-    let socket = Paced::new(masked(TokioRuntime.wrap_udp_socket(socket)?, server.masks()));
+pub async fn listen(
+    sockets: Vec<UdpSocket>,
+    server: &Server,
+    masks: impl Wardrobe,
+    hours: &Hours,
+    mut take: impl FnMut(Caller),
+) -> io::Result<()> {
+    let sockets: io::Result<Vec<_>> = sockets.into_iter().map(|socket| TokioRuntime.wrap_udp_socket(socket)).collect();
+    let socket = joined(sockets?).ok_or(io::ErrorKind::AddrNotAvailable)?;
+    let socket = Paced::new(Masked::new(socket, masks));
     let abstracted = Arc::clone(&socket) as Arc<dyn AsyncUdpSocket>;
     let (config, runtime) = (EndpointConfig::default(), Arc::new(TokioRuntime));
     let endpoint = Endpoint::new_with_abstract_socket(config, Some(server.config()), abstracted, runtime)?;

@@ -16,9 +16,27 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 use crate::proto::mask::Masks;
 
 /// A socket whose packets wear masks.
-pub(super) struct Masked {
+pub(super) struct Masked<M> {
     inner: Arc<dyn AsyncUdpSocket>,
-    masks: Arc<Masks>,
+    masks: M,
+}
+
+/// Which masks packets wear, if any.
+pub trait Wardrobe: Send + Sync + 'static {
+    /// Those of now.
+    fn masks(&self) -> Option<Arc<Masks>>;
+}
+
+impl Wardrobe for Arc<Masks> {
+    fn masks(&self) -> Option<Arc<Masks>> {
+        Some(Self::clone(self))
+    }
+}
+
+impl<F: Fn() -> Option<Arc<Masks>> + Send + Sync + 'static> Wardrobe for F {
+    fn masks(&self) -> Option<Arc<Masks>> {
+        self()
+    }
 }
 
 thread_local! {
@@ -26,28 +44,27 @@ thread_local! {
     static BATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The same socket with masks, where there are any.
-pub(super) fn masked(inner: Arc<dyn AsyncUdpSocket>, masks: Option<&Arc<Masks>>) -> Arc<dyn AsyncUdpSocket> {
-    match masks {
-        Some(masks) => Arc::new(Masked { inner, masks: Arc::clone(masks) }),
-        None => inner,
+impl<M: Wardrobe> Masked<M> {
+    pub(super) fn new(inner: Arc<dyn AsyncUdpSocket>, masks: M) -> Arc<Self> {
+        Arc::new(Self { inner, masks })
     }
 }
 
-impl AsyncUdpSocket for Masked {
+impl<M: Wardrobe> AsyncUdpSocket for Masked<M> {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
         Arc::clone(&self.inner).create_io_poller()
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let Some(masks) = self.masks.masks() else { return self.inner.try_send(transmit) };
         BATCH.with_borrow_mut(|batch| {
             batch.clear();
             let mut rng = rand::rng();
             let size = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
             for packet in transmit.contents.chunks(size) {
-                self.masks.seal(packet, batch, &mut rng);
+                masks.seal(packet, batch, &mut rng);
             }
-            let segment_size = transmit.segment_size.map(|size| size + self.masks.overhead());
+            let segment_size = transmit.segment_size.map(|size| size + masks.overhead());
             self.inner.try_send(&Transmit { contents: batch, segment_size, ..transmit.clone() })
         })
     }
@@ -59,9 +76,10 @@ impl AsyncUdpSocket for Masked {
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
         let came = ready!(self.inner.poll_recv(cx, bufs, meta))?;
+        let Some(masks) = self.masks.masks() else { return Poll::Ready(Ok(came)) };
         for (buf, meta) in bufs.iter_mut().zip(meta.iter_mut()).take(came) {
             let len = meta.len.min(buf.len());
-            (meta.len, meta.stride) = open_all(&self.masks, &mut buf[..len], meta.stride);
+            (meta.len, meta.stride) = open_all(&masks, &mut buf[..len], meta.stride);
         }
         Poll::Ready(Ok(came))
     }
@@ -83,7 +101,7 @@ impl AsyncUdpSocket for Masked {
     }
 }
 
-impl fmt::Debug for Masked {
+impl<M> fmt::Debug for Masked<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Masked").field(&self.inner).finish()
     }

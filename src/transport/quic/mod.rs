@@ -21,11 +21,13 @@ mod pace;
 mod params;
 mod port;
 mod server;
+mod several;
 mod unannounced;
 
 pub use caller::Caller;
 pub use client::Client;
 pub use listener::listen;
+pub use masked::Wardrobe;
 pub use pace::Pace;
 pub use params::{Hop, Params};
 pub use port::Port;

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::detour::{self, BEYOND};
 use super::hopping::Hopping;
-use super::masked::masked;
+use super::masked::Masked;
 use super::pace::Paced;
 use super::params::Hop;
 use crate::addr::Target;
@@ -58,7 +58,10 @@ impl Port {
                 (socket, BEYOND, Some(driver))
             }
         };
-        let socket = Paced::new(masked(bare, masks));
+        let socket = Paced::new(match masks {
+            Some(masks) => Masked::new(bare, Arc::clone(masks)),
+            None => bare,
+        });
         let abstracted = Arc::clone(&socket) as Arc<dyn AsyncUdpSocket>;
         let config = EndpointConfig::default();
         let endpoint = Endpoint::new_with_abstract_socket(config, None, abstracted, Arc::new(TokioRuntime))?;

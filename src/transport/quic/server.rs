@@ -48,8 +48,9 @@ impl Server {
     }
 
     /// The masks of its packets.
-    pub(super) fn masks(&self) -> Option<&Arc<Masks>> {
-        self.masks.as_ref()
+    #[must_use]
+    pub fn masks(&self) -> Option<Arc<Masks>> {
+        self.masks.clone()
     }
 
     pub(super) fn config(&self) -> ServerConfig {

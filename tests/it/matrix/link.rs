@@ -22,6 +22,7 @@ pub enum Proto {
     Vmess(&'static str, Lengths),
     /// With this method.
     Shadowsocks(&'static str, Users),
+    Hysteria,
 }
 
 /// How VLESS wraps what it carries.
@@ -61,6 +62,18 @@ pub enum Carrier {
     /// Several messages at once.
     GrpcMulti,
     Xhttp(Mode, Version),
+    /// QUIC as Hysteria has it.
+    Hysteria(Guise),
+}
+
+/// What Hysteria does beside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Guise {
+    Plain,
+    /// Packets are masked.
+    Salamander,
+    /// Both sides say how fast they are.
+    Rates,
 }
 
 /// The mode of XHTTP.
@@ -148,7 +161,7 @@ impl Link {
     pub fn full_cone(&self) -> bool {
         match self.proto {
             Proto::Http => false,
-            Proto::Socks | Proto::Trojan | Proto::Shadowsocks(..) => self.mux == Mux::Off,
+            Proto::Hysteria | Proto::Socks | Proto::Trojan | Proto::Shadowsocks(..) => self.mux == Mux::Off,
             // Their own datagrams are bound to one target; those of XUDP are not.
             Proto::Vless(Flow::Vision) => true,
             Proto::Vless(Flow::Plain) | Proto::Vmess(..) => self.mux == Mux::Xudp,
@@ -157,7 +170,7 @@ impl Link {
 
     /// Whether one side can end its half while the other goes on.
     pub fn half_close(&self) -> bool {
-        let carried = matches!(self.carrier, Carrier::Raw | Carrier::RawHttp | Carrier::Upgrade);
+        let carried = matches!(self.carrier, Carrier::Raw | Carrier::RawHttp | Carrier::Upgrade | Carrier::Hysteria(_));
         carried && self.mux != Mux::Cool
     }
 }
@@ -173,6 +186,7 @@ impl fmt::Display for Proto {
             Self::Vmess(security, Lengths::Usual) => write!(f, "VMess {security}"),
             Self::Vmess(security, Lengths::Sealed) => write!(f, "VMess {security}, sealed lengths"),
             Self::Shadowsocks(method, Users::One) => write!(f, "Shadowsocks {method}"),
+            Self::Hysteria => f.write_str("Hysteria 2"),
             Self::Shadowsocks(method, Users::Several) => write!(f, "Shadowsocks {method}, several users"),
         }
     }
@@ -188,6 +202,9 @@ impl fmt::Display for Link {
             Carrier::Upgrade => "HTTPUpgrade".to_owned(),
             Carrier::Grpc => "gRPC".to_owned(),
             Carrier::GrpcMulti => "gRPC multi".to_owned(),
+            Carrier::Hysteria(Guise::Plain) => "QUIC".to_owned(),
+            Carrier::Hysteria(Guise::Salamander) => "QUIC with Salamander".to_owned(),
+            Carrier::Hysteria(Guise::Rates) => "QUIC with Brutal".to_owned(),
             Carrier::Xhttp(mode, version) => format!("XHTTP {} {}", mode.word(), version.alpn()),
         };
         write!(f, "{} | {carrier}", self.proto)?;

@@ -1,6 +1,6 @@
 //! Every combination that is run, in the order of the table.
 
-use super::link::{Carrier, Flow, Lengths, Link, Mode, Mux, Proto, Secure, Users, Version};
+use super::link::{Carrier, Flow, Guise, Lengths, Link, Mode, Mux, Proto, Secure, Users, Version};
 
 const PLAIN: Proto = Proto::Vless(Flow::Plain);
 const VMESS: Proto = Proto::Vmess("auto", Lengths::Usual);
@@ -23,6 +23,8 @@ pub fn links() -> Vec<Link> {
     ]);
     links.extend(vmess());
     links.extend(shadowsocks());
+    let hysteria = |guise| Link::new(Proto::Hysteria, Carrier::Hysteria(guise), Secure::Tls);
+    links.extend([Guise::Plain, Guise::Salamander, Guise::Rates].map(hysteria));
     links
 }
 

@@ -8,6 +8,7 @@ mod geo;
 mod gun;
 mod haproxy;
 mod http;
+mod hysteria;
 mod mux;
 mod plan;
 mod quic;
@@ -39,6 +40,9 @@ pub const ALL: &[(&str, Target)] = &[
     ("http-connect", http::connect),
     ("http-request", http::request),
     ("http-response", http::response),
+    ("hysteria-request", hysteria::request),
+    ("hysteria-response", hysteria::response),
+    ("hysteria-udp", hysteria::datagrams),
     ("mux-frames", mux::frames),
     ("mux-xudp", mux::xudp),
     ("quic", quic::datagrams),

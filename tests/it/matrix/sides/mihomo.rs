@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::matrix::keys::{Keys, NAME, Secrets, shadowsocks};
-use crate::matrix::link::{Carrier, Cell, Flow, Lengths, Link, Mux, Proto, Secure, Users, Version};
+use crate::matrix::link::{Carrier, Cell, Flow, Guise, Lengths, Link, Mux, Proto, Secure, Users, Version};
 use crate::support::program;
 
 use super::program::{Launch, Role};
@@ -87,6 +87,7 @@ fn listener(cell: &Cell, keys: &Keys, text: &impl Fn(std::path::PathBuf) -> Stri
         Proto::Vmess(..) => json!({
             "type": "vmess", "users": [{ "username": "a", "uuid": secrets.uuid, "alterId": 0 }]
         }),
+        Proto::Hysteria => guised(cell, keys, json!({ "type": "hysteria2", "users": { "a": secrets.password } })),
         Proto::Shadowsocks(method, _) => json!({
             "type": "shadowsocks", "cipher": method, "password": secrets.server(method), "udp": true
         }),
@@ -111,7 +112,7 @@ fn listener(cell: &Cell, keys: &Keys, text: &impl Fn(std::path::PathBuf) -> Stri
         }
     }
     match cell.link.carrier {
-        Carrier::Raw | Carrier::RawHttp => {}
+        Carrier::Raw | Carrier::RawHttp | Carrier::Hysteria(_) => {}
         // It tells an upgrade without a key from a WebSocket by itself.
         Carrier::Ws | Carrier::WsEarly | Carrier::Upgrade => listener["ws-path"] = "/matrix".into(),
         Carrier::Grpc | Carrier::GrpcMulti => listener["grpc-service-name"] = "matrix".into(),
@@ -134,6 +135,7 @@ fn proxy(cell: &Cell, keys: &Keys, secrets: &Secrets, wrong: bool, name: &str) -
             "type": "vmess", "uuid": secrets.uuid, "alterId": 0, "cipher": security, "packet-encoding": encoding,
             "authenticated-length": lengths == Lengths::Sealed, "global-padding": lengths == Lengths::Sealed
         }),
+        Proto::Hysteria => guised(cell, keys, json!({ "type": "hysteria2", "password": secrets.password })),
         Proto::Shadowsocks(..) => {
             let (method, users) = shadowsocks(cell.link.proto).expect("it is one");
             json!({ "type": "ss", "cipher": method, "password": secrets.client(method, users, wrong) })
@@ -167,7 +169,7 @@ fn proxy(cell: &Cell, keys: &Keys, secrets: &Secrets, wrong: bool, name: &str) -
         proxy["client-fingerprint"] = "chrome".into();
     }
     match cell.link.carrier {
-        Carrier::Raw => {}
+        Carrier::Raw | Carrier::Hysteria(_) => {}
         Carrier::RawHttp => {
             proxy["network"] = "http".into();
             proxy["http-opts"] = json!({ "path": ["/matrix"], "headers": { "Host": ["www.matrix.test"] } });
@@ -193,6 +195,22 @@ fn proxy(cell: &Cell, keys: &Keys, secrets: &Secrets, wrong: bool, name: &str) -
         }
     }
     proxy
+}
+
+/// The same with what Hysteria does beside.
+fn guised(cell: &Cell, keys: &Keys, mut end: Value) -> Value {
+    match cell.link.carrier {
+        Carrier::Hysteria(Guise::Salamander) => {
+            end["obfs"] = "salamander".into();
+            end["obfs-password"] = keys.right.uuid.clone().into();
+        }
+        Carrier::Hysteria(Guise::Rates) => {
+            end["up"] = "100 Mbps".into();
+            end["down"] = "200 Mbps".into();
+        }
+        _ => {}
+    }
+    end
 }
 
 fn vision(flow: Flow) -> &'static str {

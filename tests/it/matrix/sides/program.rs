@@ -148,7 +148,7 @@ impl Role {
     pub fn ports(self, cell: &Cell) -> Vec<Port> {
         match self {
             Self::Client => vec![cell.door.into(), cell.wrong.into()],
-            Self::Server if matches!(cell.link.carrier, Carrier::Xhttp(_, Version::Three)) => {
+            Self::Server if matches!(cell.link.carrier, Carrier::Xhttp(_, Version::Three) | Carrier::Hysteria(_)) => {
                 vec![Port::Udp(cell.server)]
             }
             Self::Server => vec![cell.server.into()],

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::matrix::keys::{Keys, NAME, Secrets, shadowsocks};
-use crate::matrix::link::{Carrier, Cell, Flow, Lengths, Link, Mux, Proto, Secure, Users};
+use crate::matrix::link::{Carrier, Cell, Flow, Guise, Lengths, Link, Mux, Proto, Secure, Users};
 use crate::support::program;
 
 use super::program::{Launch, Role};
@@ -82,6 +82,9 @@ fn inbound(cell: &Cell, keys: &Keys) -> Value {
         Proto::Vless(flow) => json!({ "type": "vless", "users": [{ "uuid": secrets.uuid, "flow": vision(flow) }] }),
         Proto::Trojan => json!({ "type": "trojan", "users": [{ "name": "a", "password": secrets.password }] }),
         Proto::Vmess(..) => json!({ "type": "vmess", "users": [{ "uuid": secrets.uuid, "alterId": 0 }] }),
+        Proto::Hysteria => {
+            guised(cell, keys, json!({ "type": "hysteria2", "users": [{ "password": secrets.password }] }))
+        }
         Proto::Shadowsocks(method, Users::One) => {
             json!({ "type": "shadowsocks", "method": method, "password": secrets.server(method) })
         }
@@ -118,6 +121,7 @@ fn outbound(cell: &Cell, keys: &Keys, secrets: &Secrets, wrong: bool, tag: &str)
             "type": "vmess", "uuid": secrets.uuid, "security": security, "packet_encoding": encoding,
             "authenticated_length": lengths == Lengths::Sealed, "global_padding": lengths == Lengths::Sealed
         }),
+        Proto::Hysteria => guised(cell, keys, json!({ "type": "hysteria2", "password": secrets.password })),
         Proto::Shadowsocks(..) => {
             let (method, users) = shadowsocks(cell.link.proto).expect("it is one");
             let password = secrets.client(method, users, wrong);
@@ -148,6 +152,21 @@ fn outbound(cell: &Cell, keys: &Keys, secrets: &Secrets, wrong: bool, tag: &str)
     outbound
 }
 
+/// The same with what Hysteria does beside.
+fn guised(cell: &Cell, keys: &Keys, mut end: Value) -> Value {
+    match cell.link.carrier {
+        Carrier::Hysteria(Guise::Salamander) => {
+            end["obfs"] = json!({ "type": "salamander", "password": keys.right.uuid });
+        }
+        Carrier::Hysteria(Guise::Rates) => {
+            end["up_mbps"] = 100.into();
+            end["down_mbps"] = 200.into();
+        }
+        _ => {}
+    }
+    end
+}
+
 fn vision(flow: Flow) -> &'static str {
     match flow {
         Flow::Plain => "",
@@ -157,7 +176,7 @@ fn vision(flow: Flow) -> &'static str {
 
 fn transport(carrier: Carrier) -> Option<Value> {
     Some(match carrier {
-        Carrier::Raw | Carrier::RawHttp | Carrier::Xhttp(..) => return None,
+        Carrier::Raw | Carrier::RawHttp | Carrier::Xhttp(..) | Carrier::Hysteria(_) => return None,
         Carrier::Ws => json!({ "type": "ws", "path": "/matrix", "headers": { "Host": NAME } }),
         Carrier::WsEarly => json!({
             "type": "ws", "path": "/matrix", "max_early_data": 2048,

@@ -23,6 +23,7 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
         Carrier::Upgrade => return Some("4.34 has no HTTPUpgrade"),
         Carrier::Grpc | Carrier::GrpcMulti => return Some("4.34 has no gRPC"),
         Carrier::Xhttp(..) => return Some("has no XHTTP"),
+        Carrier::Hysteria(_) => return Some("has no Hysteria"),
         Carrier::WsEarly => return Some("4.34 has no early data"),
         Carrier::Raw | Carrier::RawHttp | Carrier::Ws => {}
     }

@@ -9,7 +9,7 @@ use etemenanki::shape::Kind;
 use serde_json::{Map, Value, json};
 
 use crate::matrix::keys::{Keys, NAME, Secrets, shadowsocks};
-use crate::matrix::link::{Carrier, Cell, Flow, Lengths, Link, Mux, Proto, Secure, Users, Version};
+use crate::matrix::link::{Carrier, Cell, Flow, Guise, Lengths, Link, Mux, Proto, Secure, Users, Version};
 use crate::support::Authority;
 
 use super::program::{Launch, Program, Role};
@@ -111,11 +111,14 @@ fn inbound(cell: &Cell, keys: &Keys, form: Form) -> Value {
         }
         Proto::Trojan => ("trojan", json!({ list: [{ "password": secrets.password }] })),
         Proto::Vmess(..) => ("vmess", json!({ list: [{ "id": secrets.uuid }] })),
+        // One whom the stream knows, or somebody of a list.
+        Proto::Hysteria if form.flat => ("hysteria", json!({ "version": 2 })),
+        Proto::Hysteria => ("hysteria", json!({ "version": 2, list: [{ "auth": secrets.password, "email": "a" }] })),
         Proto::Shadowsocks(method, users) => ("shadowsocks", shadowsocks_in(secrets, method, users, list)),
     };
     json!({
         "tag": cell.tag(), "listen": "127.0.0.1", "port": cell.server, "protocol": protocol, "settings": settings,
-        "streamSettings": stream(cell, keys, form, Role::Server)
+        "streamSettings": stream(cell, keys, secrets, form, Role::Server)
     })
 }
 
@@ -144,6 +147,7 @@ fn outbound(cell: &Cell, keys: &Keys, secrets: &Secrets, form: Form, wrong: bool
         Proto::Socks | Proto::Http => json!({ "user": "matrix", "pass": secrets.password }),
         Proto::Vless(flow) => json!({ "id": secrets.uuid, "encryption": "none", "flow": vision(flow) }),
         Proto::Trojan => json!({ "password": secrets.password }),
+        Proto::Hysteria => json!({ "version": 2 }),
         Proto::Vmess(security, Lengths::Usual) => json!({ "id": secrets.uuid, "security": security }),
         // V2Ray called it tests.
         Proto::Vmess(security, Lengths::Sealed) => json!({
@@ -163,14 +167,17 @@ fn outbound(cell: &Cell, keys: &Keys, secrets: &Secrets, form: Form, wrong: bool
         Proto::Trojan => ("trojan", "servers", false),
         Proto::Vmess(..) => ("vmess", "vnext", true),
         Proto::Shadowsocks(..) => ("shadowsocks", "servers", false),
+        Proto::Hysteria => ("hysteria", "", false),
     };
     let settings = match (form.flat, users) {
         (true, _) => joined(server, user),
+        // It has no list.
+        (false, false) if list.is_empty() => joined(server, user),
         (false, true) => json!({ list: [joined(server, json!({ "users": [user] }))] }),
         (false, false) => json!({ list: [joined(server, user)] }),
     };
     let mut outbound = json!({
-        "tag": tag, "protocol": protocol, "settings": settings, "streamSettings": stream(cell, keys, form, Role::Client)
+        "tag": tag, "protocol": protocol, "settings": settings, "streamSettings": stream(cell, keys, secrets, form, Role::Client)
     });
     if cell.link.mux == Mux::Cool {
         outbound["mux"] = json!({ "enabled": true, "concurrency": 8 });
@@ -192,7 +199,7 @@ fn vision(flow: Flow) -> &'static str {
     }
 }
 
-fn stream(cell: &Cell, keys: &Keys, form: Form, role: Role) -> Value {
+fn stream(cell: &Cell, keys: &Keys, secrets: &Secrets, form: Form, role: Role) -> Value {
     let mut stream = Map::new();
     let old = form.old;
     match cell.link.carrier {
@@ -220,6 +227,22 @@ fn stream(cell: &Cell, keys: &Keys, form: Form, role: Role) -> Value {
             let multi = cell.link.carrier == Carrier::GrpcMulti;
             stream.insert("network".into(), "grpc".into());
             stream.insert("grpcSettings".into(), json!({ "serviceName": "matrix", "multiMode": multi }));
+        }
+        Carrier::Hysteria(guise) => {
+            // As with XHTTP over QUIC.
+            let mut quic = json!({ "maxIdleTimeout": 6, "keepAlivePeriod": 2 });
+            if guise == Guise::Rates {
+                quic["brutalUp"] = "100 mbps".into();
+                quic["brutalDown"] = "200 mbps".into();
+            }
+            let mut mask = json!({ "quicParams": quic });
+            if guise == Guise::Salamander {
+                let settings = json!({ "password": keys.right.uuid });
+                mask["udp"] = json!([{ "type": "salamander", "settings": settings }]);
+            }
+            stream.insert("network".into(), "hysteria".into());
+            stream.insert("hysteriaSettings".into(), json!({ "version": 2, "auth": secrets.password }));
+            stream.insert("finalmask".into(), mask);
         }
         Carrier::Xhttp(mode, version) => {
             if version == Version::Three {
