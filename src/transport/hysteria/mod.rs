@@ -8,6 +8,7 @@
 mod client;
 mod keep;
 mod line;
+mod page;
 mod server;
 mod sessions;
 mod site;

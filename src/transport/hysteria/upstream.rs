@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::lookup_host;
 use tokio::time::timeout;
 
-use super::site::Page;
+use super::page::Page;
 use crate::addr::{Host, Target};
 use crate::flow::BoxStream;
 use crate::net::{SocketOptions, tcp};

@@ -14,9 +14,9 @@ use tokio::time::sleep;
 use zeroize::Zeroizing;
 
 use super::keep::Keep;
+use super::page::Page;
 use super::server::Server;
 use super::sessions::{Session, Sessions};
-use super::site::Page;
 use super::stream::Duplex;
 use crate::addr::Target;
 use crate::flow::BoxStream;

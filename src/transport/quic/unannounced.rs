@@ -1,8 +1,11 @@
-//! Peers that take datagrams without saying so.
+//! What both sides announce of datagrams, changed on its way between TLS and the library.
 //!
 //! Clients of Hysteria in Xray no longer announce that they take any, so as to look like browsers, and take them all the
-//! same. The library sends none to such a peer. So where a peer announces nothing, its parameters are completed here, between
-//! TLS and the library, as if it had announced what everybody takes.
+//! same. The library sends none to such a peer. So where a peer announces nothing, its parameters are completed, as if it had
+//! announced what everybody takes.
+//!
+//! And we announce what everybody takes, not the largest number that there is: of peers in Go, those that are told of more
+//! than a packet holds lose datagrams that are a little too long, instead of cutting them.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,7 +18,9 @@ use quinn::{ConnectError, ConnectionId, Side};
 use quinn_proto::TransportError;
 use quinn_proto::transport_parameters::TransportParameters;
 
-/// `max_datagram_frame_size` (RFC 9221), with 1200 bytes, which Xray's servers take it for.
+/// `max_datagram_frame_size` (RFC 9221).
+const SIZE: u64 = 0x20;
+/// The same with 1200 bytes, as Xray has it.
 const ANNOUNCED: [u8; 4] = [0x20, 2, 0x44, 0xb0];
 
 /// Makes sessions with peers whose parameters are completed.
@@ -31,7 +36,8 @@ impl ServerConfig for Completed<dyn ServerConfig> {
     }
 
     fn start_session(self: Arc<Self>, version: u32, params: &TransportParameters) -> Box<dyn Session> {
-        Box::new(Lenient { inner: Arc::clone(&self.0).start_session(version, params), side: Side::Server })
+        let inner = Arc::clone(&self.0).start_session(version, &narrowed(params, Side::Client));
+        Box::new(Lenient { inner, side: Side::Server })
     }
 }
 
@@ -42,7 +48,7 @@ impl ClientConfig for Completed<dyn ClientConfig> {
         server_name: &str,
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
-        let inner = Arc::clone(&self.0).start_session(version, server_name, params)?;
+        let inner = Arc::clone(&self.0).start_session(version, server_name, &narrowed(params, Side::Server))?;
         Ok(Box::new(Lenient { inner, side: Side::Client }))
     }
 }
@@ -59,6 +65,39 @@ fn completed(params: TransportParameters, side: Side) -> TransportParameters {
     params.write(&mut written);
     written.extend_from_slice(&ANNOUNCED);
     TransportParameters::read(side, &mut &written[..]).unwrap_or(params)
+}
+
+/// Our own parameters with the size that everybody takes, as the other `side` reads them.
+fn narrowed(params: &TransportParameters, side: Side) -> TransportParameters {
+    let mut written = vec![];
+    params.write(&mut written);
+    let mut narrow = Vec::with_capacity(written.len());
+    let mut rest = &written[..];
+    while let Some((parameter, id, after)) = parameter(rest) {
+        if id != SIZE {
+            narrow.extend_from_slice(parameter);
+        }
+        rest = after;
+    }
+    narrow.extend_from_slice(&ANNOUNCED);
+    TransportParameters::read(side, &mut &narrow[..]).unwrap_or(*params)
+}
+
+/// The first of several parameters whole, its number, and what is behind it.
+fn parameter(bytes: &[u8]) -> Option<(&[u8], u64, &[u8])> {
+    let (id, rest) = number(bytes)?;
+    let (len, rest) = number(rest)?;
+    let rest = rest.get(usize::try_from(len).ok()?..)?;
+    let (parameter, rest) = bytes.split_at_checked(bytes.len() - rest.len())?;
+    Some((parameter, id, rest))
+}
+
+/// A number of QUIC's, and what is behind it.
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let len = 1usize << (bytes.first()? >> 6);
+    let (number, rest) = bytes.split_at_checked(len)?;
+    let value = number.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
+    Some((value & u64::MAX >> (66 - 8 * len), rest))
 }
 
 impl Session for Lenient {
@@ -140,5 +179,8 @@ mod tests {
         );
         let announced = read(&[0x20, 4, 0x80, 1, 0, 0]);
         assert_eq!(written(&completed(announced, Side::Server)), written(&announced));
+        // And our own say what everybody takes, whatever the library would say.
+        assert_eq!(written(&narrowed(&announced, Side::Server)), written(&read(&ANNOUNCED)));
+        assert_eq!(written(&narrowed(&plain, Side::Server)), written(&more));
     }
 }

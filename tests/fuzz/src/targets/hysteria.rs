@@ -1,6 +1,8 @@
 //! Hysteria 2.
 
-use etemenanki::proto::hysteria::{Fragment, Gather, HEAD, Opening, Pieces, ReadOpening, Responded, Whole, write_request};
+use etemenanki::proto::hysteria::{
+    Fragment, Gather, HEAD, Opening, Pieces, ReadOpening, Responded, Whole, write_request,
+};
 use etemenanki::wire::Unframed;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;

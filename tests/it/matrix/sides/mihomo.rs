@@ -33,9 +33,9 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
     }
 }
 
-/// The end of a stream behind its HTTP header is that of both ways.
-pub fn half_close(link: &Link) -> bool {
-    link.carrier != Carrier::RawHttp
+/// The end of a stream behind its HTTP header is that of both ways, and a client's over QUIC too.
+pub fn half_close(link: &Link, role: Role) -> bool {
+    link.carrier != Carrier::RawHttp && !(role == Role::Client && matches!(link.carrier, Carrier::Hysteria(_)))
 }
 
 pub fn launch(role: Role, cells: &[Cell], keys: &Keys) -> Launch {

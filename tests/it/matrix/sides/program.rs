@@ -91,8 +91,8 @@ impl Program {
     pub fn half_close(self, link: &Link, role: Role) -> bool {
         match self {
             Self::Ours => true,
-            Self::Mihomo => mihomo::half_close(link),
-            Self::SingBox => sing_box::half_close(link),
+            Self::Mihomo => mihomo::half_close(link, role),
+            Self::SingBox => sing_box::half_close(link, role),
             Self::V2ray | Self::Xray => v2ray::half_close(link, role),
             Self::Libev | Self::Trojan => false,
         }

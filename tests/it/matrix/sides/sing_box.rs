@@ -39,10 +39,11 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
     }
 }
 
-/// Its ciphers' streams and its upgrades end both ways at once.
-pub fn half_close(link: &Link) -> bool {
+/// Its ciphers' streams and its upgrades end both ways at once, and a client's over QUIC too.
+pub fn half_close(link: &Link, role: Role) -> bool {
     let ciphers = matches!(link.proto, Proto::Vmess(..) | Proto::Shadowsocks(..) | Proto::Vless(Flow::Vision));
-    !ciphers && link.carrier != Carrier::Upgrade
+    let quic = role == Role::Client && matches!(link.carrier, Carrier::Hysteria(_));
+    !ciphers && !quic && link.carrier != Carrier::Upgrade
 }
 
 pub fn launch(role: Role, cells: &[Cell], keys: &Keys) -> Launch {
