@@ -16,7 +16,7 @@ mod forwarded;
 mod grpc;
 pub mod h2;
 mod headed;
-mod http3;
+pub mod http3;
 mod httpupgrade;
 pub mod hysteria;
 mod lines;

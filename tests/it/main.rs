@@ -19,6 +19,7 @@ mod freedom;
 mod geodata;
 mod hostile;
 mod http3;
+mod hysteria;
 mod idle;
 mod matrix;
 mod naming;

@@ -10,6 +10,7 @@ mod doq;
 mod engine;
 mod exits;
 mod house;
+mod lossy;
 mod microsocks;
 mod nginx;
 mod ports;
@@ -30,6 +31,7 @@ pub use exits::{
     wrapped,
 };
 pub use house::House;
+pub use lossy::Lossy;
 pub use microsocks::microsocks;
 pub use nginx::Nginx;
 pub use ports::{PATIENCE, free_port, until};

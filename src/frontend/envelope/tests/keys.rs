@@ -48,6 +48,7 @@ fn base(record: &str) -> Json {
         "Peer" => json!({ "publicKey": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }),
         "Wireguard" => json!({ "secretKey": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }),
         "HysteriaUser" => json!({ "auth": "x" }),
+        "Salamander" => json!({ "password": "a cloak" }),
         "HysteriaIn" | "HysteriaCommon" | "HysteriaCarrier" => json!({ "version": 2 }),
         "Fallback" => json!({ "dest": 80 }),
         "Fragment" => json!({ "length": 5, "interval": 5 }),
