@@ -171,7 +171,7 @@ impl Acceptor {
         };
         let shaken = quic.accept(caller, limit).await;
         let (connection, _, pace) = shaken.map_err(|source| AcceptError { stage: Stage::Secure, source })?;
-        Ok(server.visit(connection, pace))
+        Ok(hysteria::Visit::new(Arc::clone(server), connection, pace))
     }
 
     /// The plain streams of an accepted connection; the first within `limit`.

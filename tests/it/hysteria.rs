@@ -395,7 +395,7 @@ fn a_member_is_probed_through_itself() {
             "balancers": [{ "tag": "all", "selector": ["n-"], "strategy": { "type": "leastPing" } }],
             "rules": [{ "inboundTag": ["in"], "balancerTag": "all" }]
         },
-        "observatory": { "subjectSelector": ["n-"], "probeURL": origin.url("generate_204"), "probeInterval": "1h" }
+        "observatory": { "subjectSelector": ["n-"], "probeURL": origin.url("generate_204"), "probeInterval": "1h", "enableConcurrency": true }
     });
     let engine = Engine::json(&config, &[door]);
     engine.process.wait_to_say("balancer member n-wrong is now down");

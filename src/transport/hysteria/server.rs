@@ -1,13 +1,9 @@
 //! The server's side of Hysteria's connections.
 
-use std::sync::Arc;
 use std::time::Duration;
-
-use quinn::Connection;
 
 use super::client::WINDOWS;
 use super::site::Site;
-use super::visit::Visit;
 use crate::model::carrier::HysteriaCarrier;
 use crate::model::quicparams::Congestion;
 use crate::model::stream::Stream;
@@ -58,12 +54,6 @@ impl Server {
             streams: whole.streams,
             window: whole.windows.1,
         })
-    }
-
-    /// A visit by a connection, which sends at this pace.
-    #[must_use]
-    pub fn visit(self: &Arc<Self>, connection: Connection, pace: Arc<quic::Pace>) -> Visit {
-        Visit { server: Arc::clone(self), connection, pace }
     }
 
     /// How QUIC behaves once a client is known.

@@ -28,9 +28,9 @@ use crate::transport::quic::Pace;
 
 /// One connection, whose client may be known or not.
 pub struct Visit {
-    pub(super) server: Arc<Server>,
-    pub(super) connection: Connection,
-    pub(super) pace: Arc<Pace>,
+    server: Arc<Server>,
+    connection: Connection,
+    pace: Arc<Pace>,
 }
 
 /// What a known client wants.
@@ -58,6 +58,12 @@ const WAITING: usize = 16;
 const LOOK: Duration = Duration::from_millis(250);
 
 impl Visit {
+    /// By a connection, which sends at this pace.
+    #[must_use]
+    pub fn new(server: Arc<Server>, connection: Connection, pace: Arc<Pace>) -> Self {
+        Self { server, connection, pace }
+    }
+
     /// Serves until the connection ends. Whoever shows something that `admit` knows is given to `take` with all that it wants
     /// from then on; after `closing` that is nothing more.
     pub async fn run<U, A, T>(self, limit: Duration, closing: impl Future<Output = ()>, admit: A, take: T)
