@@ -91,11 +91,18 @@ impl Host {
         tokio::spawn(async move {
             if let Kind::Hysteria(kind) = &self.inbound.kind {
                 let visit = Box::pin(self.inbound.acceptor.visit(caller, self.inbound.common.handshake)).await;
-                match visit {
-                    Ok(visit) => kind.serve(&self, visitor, visit).await,
-                    Err(error) => self.deliver(Err(error.into()), visitor.source).await,
-                }
-                return;
+                let visit = match visit {
+                    Ok(visit) => visit,
+                    Err(error) => return self.deliver(Err(error.into()), visitor.source).await,
+                };
+                let deliver = {
+                    let host = Arc::clone(&self);
+                    move |accepted| {
+                        let host = Arc::clone(&host);
+                        async move { host.deliver(accepted, visitor.source).await }
+                    }
+                };
+                return kind.serve(&self.inbound.common, visitor, visit, self.closing.cancelled(), deliver).await;
             }
             let arriving = Box::pin(self.inbound.acceptor.accept_quic(caller, self.inbound.common.handshake)).await;
             self.arrive(arriving, visitor).await;
@@ -133,7 +140,7 @@ impl Host {
         tokio::spawn(async move { self.deliver(accepted, source).await });
     }
 
-    pub(super) async fn deliver(&self, accepted: Result<Accepted, Fault>, source: SocketAddr) {
+    async fn deliver(&self, accepted: Result<Accepted, Fault>, source: SocketAddr) {
         match accepted {
             // Protocols that have no command for it mark a carrier of sessions by its target.
             Ok(Accepted::Stream(flow, io)) if is_carrier(&flow.target) => self.sessions(flow, io, false).await,

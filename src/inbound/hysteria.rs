@@ -1,11 +1,11 @@
 //! The Hysteria server.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-use super::host::Host;
 use super::users::{Member, Users};
 use super::visit::{Accepted, Common, Fault, Visitor, write};
 use crate::addr::Network;
@@ -30,19 +30,29 @@ impl Hysteria {
         Users::take_over(Some(&*self.users), Some(&*other.users))
     }
 
-    /// Serves a connection with all that comes by it.
-    pub(super) async fn serve(&self, host: &Arc<Host>, visitor: Visitor, visit: Visit) {
+    /// Serves a connection, and gives all that comes by it to `deliver`; after `closing` that is nothing more.
+    pub(super) async fn serve<D, F>(
+        &self,
+        common: &Common,
+        visitor: Visitor,
+        visit: Visit,
+        closing: impl Future<Output = ()>,
+        deliver: D,
+    ) where
+        D: Fn(Result<Accepted, Fault>) -> F + Clone + Send + Sync + 'static,
+        F: Future<Output = ()> + Send,
+    {
         let users = Arc::clone(&self.users);
         let admit = move |shown: &[u8]| users.now().admit(shown).cloned();
-        let (receiving, limit) = (Arc::clone(host), host.inbound.common.handshake);
+        let (limit, common) = (common.handshake, Arc::new(common.clone()));
         let take = move |member: Member, arrived: Arrived| {
-            let host = Arc::clone(&receiving);
+            let (common, deliver) = (Arc::clone(&common), deliver.clone());
             tokio::spawn(async move {
-                let accepted = Box::pin(accept(&host.inbound.common, &visitor, &member, arrived)).await;
-                host.deliver(accepted, visitor.source).await;
+                let accepted = Box::pin(accept(&common, &visitor, &member, arrived)).await;
+                deliver(accepted).await;
             });
         };
-        visit.run(limit, host.closing.cancelled(), admit, take).await;
+        visit.run(limit, closing, admit, take).await;
     }
 }
 
