@@ -304,14 +304,14 @@ impl<S: Stream, C: Seal, O: Open> Stream for Framed<S, C, O> {
     }
 
     fn go_plain(&mut self, half: Half) -> bool {
-        let (may, next) = match half {
-            Half::Read => (self.open.may_leave(), &mut self.reading),
-            Half::Write => (self.seal.may_leave(), &mut self.writing),
-        };
-        if may && *next == Next::Framed {
-            *next = Next::Bare;
+        match half {
+            Half::Read if !self.open.may_leave() => return false,
+            Half::Read if self.reading == Next::Framed => self.reading = self.open.leave(),
+            Half::Write if !self.seal.may_leave() => return false,
+            Half::Write if self.writing == Next::Framed => self.writing = self.seal.leave(),
+            _ => {}
         }
-        may
+        true
     }
 }
 

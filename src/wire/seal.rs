@@ -40,6 +40,12 @@ pub trait Seal: Send + Unpin {
     fn may_leave(&self) -> bool {
         false
     }
+
+    /// The layer above does that: how this half goes on. A codec that stays, because it hides more than payload, says
+    /// [`Next::Framed`].
+    fn leave(&mut self) -> Next {
+        Next::Bare
+    }
 }
 
 /// Turns wire bytes into plain bytes, in place.
@@ -54,6 +60,11 @@ pub trait Open: Send + Unpin {
     /// As [`Seal::may_leave`].
     fn may_leave(&self) -> bool {
         false
+    }
+
+    /// As [`Seal::leave`].
+    fn leave(&mut self) -> Next {
+        Next::Bare
     }
 }
 

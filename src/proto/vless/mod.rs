@@ -5,6 +5,7 @@
 
 mod addons;
 mod answer;
+pub mod encryption;
 mod lengths;
 mod request;
 
