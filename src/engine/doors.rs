@@ -32,7 +32,7 @@ use crate::transport::Acceptor;
 pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Result<Inbound, String> {
     let inner = match &written.kind {
         InboundKind::Http(_) => Inner::Http1,
-        InboundKind::Vless(vless) if vless.has_vision() => Inner::Vision,
+        InboundKind::Vless(vless) if vless.has_vision() && vless.decryption.is_none() => Inner::Vision,
         _ => Inner::Opaque,
     };
     let acceptor = Acceptor::new(&written.stream, inner, crypto).map_err(|error| error.to_string())?;

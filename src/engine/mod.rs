@@ -17,6 +17,7 @@ mod diff;
 mod dispatch;
 mod doors;
 #[allow(clippy::module_inception)]
+mod encryption;
 mod engine;
 mod errand;
 mod error;

@@ -15,8 +15,8 @@ use crate::flow::{BoxStream, Flow, Stream};
 use crate::net::{Bounds, Framed, Parceled, drive, look};
 use crate::proto::mux::is_carrier;
 use crate::proto::vision::{Filter, Pad, Seed, Unpad};
-use crate::proto::vless::{self, ANSWER, Command, Id, Lengths, Request, Server, Wrapping, is_stranger};
-use crate::transport::Arrival;
+use crate::proto::vless::{self, ANSWER, Command, Id, Lengths, Request, Server, Wrapping, encryption, is_stranger};
+use crate::transport::{Arrival, decrypt};
 use crate::wire::{Preface, Unframed};
 
 /// A VLESS server.
@@ -24,6 +24,7 @@ use crate::wire::{Preface, Unframed};
 pub struct Vless {
     users: Users<vless::Users<VlessUser>>,
     fallbacks: Option<Fallbacks>,
+    decryption: Option<encryption::Server>,
 }
 
 /// Somebody who may come in.
@@ -39,7 +40,13 @@ impl Vless {
     /// With these users; with fallbacks nobody is turned away, but for whom none fits.
     #[must_use]
     pub fn new(users: vless::Users<VlessUser>, fallbacks: Option<Fallbacks>) -> Self {
-        Self { users: Users::new(users), fallbacks }
+        Self { users: Users::new(users), fallbacks, decryption: None }
+    }
+
+    /// Behind encryption of its own. Who has not its keys is nobody that could be sent elsewhere.
+    #[must_use]
+    pub fn behind(self, decryption: Option<encryption::Server>) -> Self {
+        Self { decryption, ..self }
     }
 
     /// Takes over the users of another.
@@ -50,6 +57,15 @@ impl Vless {
     /// Reads the header and gives the flow.
     pub(super) async fn accept(&self, common: &Common, visitor: &Visitor, arrival: Arrival) -> Result<Accepted, Fault> {
         let (mut io, mut held) = (arrival.io, BytesMut::new());
+        if let Some(server) = &self.decryption {
+            io = match Box::pin(decrypt(&mut io, server, common.handshake)).await {
+                Ok(decrypted) => decrypted.around(io),
+                Err(error) => {
+                    part(&mut io).await;
+                    return Err(error.into());
+                }
+            };
+        }
         let read = self.read(common, &mut io, &mut held).await;
         if let (Ok(None), Some(fallbacks)) = (&read, &self.fallbacks) {
             return Box::pin(fallbacks.serve(common, visitor, arrival.hello.as_deref(), io, held)).await;
@@ -155,7 +171,7 @@ fn vision(user: &VlessUser, io: &BoxStream) -> Result<Seed, Fault> {
     if io.may_go_plain() {
         Ok(seed)
     } else {
-        Err(Fault::NotServed("the flow xtls-rprx-vision in anything but TLS 1.3 or REALITY"))
+        Err(Fault::NotServed("the flow xtls-rprx-vision in anything but TLS 1.3, REALITY or VLESS encryption"))
     }
 }
 

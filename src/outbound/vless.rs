@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-use super::rotation::Rotation;
+use super::rotation::{Rotation, no_server};
 use super::sessions::{Inside, Place, Sessions, associate};
 use super::way::{Way, begun};
 use crate::addr::Target;
@@ -20,7 +20,8 @@ use crate::flow::{BoxPackets, BoxStream, DialError, Flow, Services, Stage, Strea
 use crate::net::{Framed, Parceled};
 use crate::proto::mux::{GlobalId, is_carrier};
 use crate::proto::vision::{Filter, Pad, Seed, Unpad};
-use crate::proto::vless::{Answered, Command, Id, Lengths, Wrapping, write_request};
+use crate::proto::vless::{Answered, Command, Id, Lengths, Wrapping, encryption, write_request};
+use crate::transport::encrypt;
 use crate::wire::{Preface, Unframed};
 
 /// A VLESS client.
@@ -56,6 +57,8 @@ pub struct VlessServer {
     pub id: Id,
     /// Streams are wrapped by Vision.
     pub vision: Option<Vision>,
+    /// All of it goes within encryption of its own.
+    pub encryption: Option<encryption::Client>,
 }
 
 /// How Vision is to be.
@@ -103,7 +106,21 @@ impl Vless {
 impl Client {
     /// A connection to the first server that can be reached.
     async fn open(&self, cx: &dyn Services, flow: &Flow) -> Result<(BoxStream, &VlessServer), DialError> {
-        self.way.open_any(cx, flow, &self.servers, |server| &server.address).await
+        let mut failed = no_server();
+        for server in self.servers.turn() {
+            match self.reach(cx, flow, server).await {
+                Ok(io) => return Ok((io, server)),
+                Err(error) => failed = self.servers.pass_over(error)?,
+            }
+        }
+        Err(failed)
+    }
+
+    async fn reach(&self, cx: &dyn Services, flow: &Flow, server: &VlessServer) -> Result<BoxStream, DialError> {
+        let io = self.way.open(cx, flow, &server.address).await?;
+        let Some(client) = &server.encryption else { return Ok(io) };
+        // Boxed, because others should not carry its size along.
+        Box::pin(encrypt(io, client)).await.map_err(|error| DialError::server(Stage::Handshake, error))
     }
 }
 
@@ -148,8 +165,7 @@ impl Datagrams {
 }
 
 const UDP443: &str = "XTLS rejected UDP/443 traffic: the flow xtls-rprx-vision-udp443 would let it through";
-const BELOW: &str =
-    "XTLS only supports TLS and REALITY directly for now: flow `xtls-rprx-vision` needs TLS 1.3 below it";
+const BELOW: &str = "XTLS only supports TLS and REALITY directly for now: flow `xtls-rprx-vision` needs TLS 1.3 or VLESS encryption below it";
 
 impl VlessServer {
     fn header(&self, command: &Command) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! VLESS servers.
 
 use super::fallback::fallbacks;
+use crate::engine::encryption;
 use crate::inbound::{Member, Vless, VlessUser};
 use crate::model::protocol::{VlessIn, VlessUser as Written};
 use crate::model::user::VlessFlow;
@@ -8,15 +9,16 @@ use crate::proto::vision::{SEED, Seed};
 use crate::proto::vless::{Id, Users};
 
 pub(super) fn vless(written: &VlessIn) -> Result<Vless, String> {
-    if !written.decryption.is_none() {
-        return Err("decryption other than none is not built yet".into());
-    }
+    let decryption = match written.decryption.parts() {
+        Some(parts) => Some(encryption::server(&parts)?),
+        None => None,
+    };
     let users = written.clients.iter().enumerate().map(|(place, user)| {
         let member = Member::new(&user.email, user.level).at(place);
         (Id::new(*user.id.bytes()).key(), VlessUser { member, vision: vision(written, user) })
     });
     let others = written.fallbacks.as_deref().filter(|others| !others.is_empty());
-    Ok(Vless::new(Users::new(users), others.map(fallbacks).transpose()?))
+    Ok(Vless::new(Users::new(users), others.map(fallbacks).transpose()?).behind(decryption))
 }
 
 /// The user's own flow counts, and then the inbound's; so do the numbers of its padding.

@@ -4,13 +4,11 @@ use super::stream::{Part, refuse, skip};
 use crate::model::protocol::{Dest, Fallback, VlessAccount, VlessIn};
 
 /// Said of both sides.
-const ENCRYPTION: &str = "VLESS encryption";
 const REVERSE: &str = "a VLESS reverse tunnel";
 
 pub(super) fn server(vless: &VlessIn) -> Vec<Part> {
-    let parts =
-        [(!vless.decryption.is_none(), ENCRYPTION), (vless.clients.iter().any(|user| user.reverse.is_some()), REVERSE)];
-    let mut parts: Vec<_> = parts.iter().filter(|(there, _)| *there).map(|(_, name)| refuse(*name)).collect();
+    let reverse = vless.clients.iter().any(|user| user.reverse.is_some());
+    let mut parts = if reverse { vec![refuse(REVERSE)] } else { vec![] };
     parts.extend(fallbacks(vless.fallbacks.as_deref().unwrap_or_default()));
     parts
 }
@@ -23,9 +21,6 @@ pub(super) fn fallbacks(written: &[Fallback]) -> Vec<Part> {
 
 pub(super) fn client(account: &VlessAccount) -> Vec<Part> {
     let mut parts = vec![];
-    if !account.encryption.is_none() {
-        parts.push(refuse(ENCRYPTION));
-    }
     if account.reverse.is_some() {
         parts.push(refuse(REVERSE));
     }

@@ -33,6 +33,6 @@ pub use socks::{SocksAccount, SocksAuth, SocksCommon, SocksIn, SocksVersion};
 pub use trojan::{TrojanAccount, TrojanIn, TrojanUser};
 pub use tun::Tun;
 pub use vless::{Reverse, ReverseUser, VlessAccount, VlessIn, VlessUser};
-pub use vlesskey::{Decryption, Encryption};
+pub use vlesskey::{Decryption, Encryption, EncryptionMode, Parts as EncryptionParts};
 pub use vmess::{VmessAccount, VmessDefault, VmessIn, VmessSecurity, VmessUser};
 pub use wireguard::{Peer, Reserved, WireStrategy, Wireguard};

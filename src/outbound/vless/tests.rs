@@ -20,7 +20,7 @@ async fn asking(vision: Option<Vision>) -> (TcpListener, Vless) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().into();
     let dialer = Dialer::raw(SocketOptions::default(), Families::Any);
-    (listener, Vless::new(dialer, vec![VlessServer { address, id: Id::new([7; 16]), vision }]))
+    (listener, Vless::new(dialer, vec![VlessServer { address, id: Id::new([7; 16]), vision, encryption: None }]))
 }
 
 fn house() -> Arc<dyn Services> {

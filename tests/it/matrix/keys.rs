@@ -11,7 +11,9 @@ use uuid::Uuid;
 
 use crate::support::{Authority, Certificate};
 
-use super::link::{Proto, Users};
+use etemenanki::proto::vless::encryption::PrivateKey;
+
+use super::link::{Auth, Proto, Sealed, Users};
 
 /// The name in the certificate of our servers.
 pub const NAME: &str = "proxy.matrix.test";
@@ -22,6 +24,8 @@ pub struct Secrets {
     pub password: String,
     key: [u8; 32],
     user: [u8; 32],
+    /// What VLESS' encryption is made of.
+    seed: [u8; 64],
 }
 
 /// What all programs of a run are given.
@@ -69,7 +73,31 @@ impl Secrets {
     fn new() -> Self {
         let mut rng = rand::rng();
         let password = format!("p{}", Uuid::new_v4().simple());
-        Self { uuid: Uuid::new_v4().to_string(), password, key: rng.random(), user: rng.random() }
+        Self { uuid: Uuid::new_v4().to_string(), password, key: rng.random(), user: rng.random(), seed: rng.random() }
+    }
+
+    /// `decryption` of a VLESS server.
+    pub fn decryption(&self, sealed: Option<Sealed>) -> String {
+        let Some(sealed) = sealed else { return "none".into() };
+        let keys = self.sealing(sealed.auth).map(|key| URL_SAFE_NO_PAD.encode(key));
+        format!("mlkem768x25519plus.{}.600s.{}", sealed.mode, keys.collect::<Vec<_>>().join("."))
+    }
+
+    /// `encryption` of its client.
+    pub fn encryption(&self, sealed: Option<Sealed>) -> String {
+        let Some(sealed) = sealed else { return "none".into() };
+        let public = |key: &[u8]| PrivateKey::new(key).expect("it is as long as a key").public().to_vec();
+        let keys = self.sealing(sealed.auth).map(|key| URL_SAFE_NO_PAD.encode(public(key)));
+        format!("mlkem768x25519plus.{}.{}.{}", sealed.mode, sealed.when, keys.collect::<Vec<_>>().join("."))
+    }
+
+    fn sealing(&self, auth: Auth) -> impl Iterator<Item = &[u8]> {
+        let keys = match auth {
+            Auth::X25519 => vec![&self.seed[..32]],
+            Auth::MlKem => vec![&self.seed[..]],
+            Auth::Both => vec![&self.seed[..32], &self.seed[..]],
+        };
+        keys.into_iter()
     }
 
     /// The password of a Shadowsocks server itself.

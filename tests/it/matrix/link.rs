@@ -9,6 +9,27 @@ pub struct Link {
     pub carrier: Carrier,
     pub secure: Secure,
     pub mux: Mux,
+    /// VLESS' own encryption.
+    pub sealed: Option<Sealed>,
+}
+
+/// How VLESS encrypts by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sealed {
+    /// `native`, `xorpub` or `random`.
+    pub mode: &'static str,
+    /// `0rtt` or `1rtt`.
+    pub when: &'static str,
+    pub auth: Auth,
+}
+
+/// The server's keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Auth {
+    X25519,
+    MlKem,
+    /// One behind the other.
+    Both,
 }
 
 /// The protocol.
@@ -132,11 +153,16 @@ impl Version {
 
 impl Link {
     pub const fn new(proto: Proto, carrier: Carrier, secure: Secure) -> Self {
-        Self { proto, carrier, secure, mux: Mux::Off }
+        Self { proto, carrier, secure, mux: Mux::Off, sealed: None }
     }
 
     pub const fn with(mut self, mux: Mux) -> Self {
         self.mux = mux;
+        self
+    }
+
+    pub const fn sealed(mut self, mode: &'static str, when: &'static str, auth: Auth) -> Self {
+        self.sealed = Some(Sealed { mode, when, auth });
         self
     }
 
@@ -214,10 +240,17 @@ impl fmt::Display for Link {
             Secure::Reality => f.write_str(" | REALITY")?,
         }
         match self.mux {
-            Mux::Off => Ok(()),
-            Mux::Cool => f.write_str(" | mux.cool"),
-            Mux::Xudp => f.write_str(" | XUDP"),
+            Mux::Off => {}
+            Mux::Cool => f.write_str(" | mux.cool")?,
+            Mux::Xudp => f.write_str(" | XUDP")?,
         }
+        let Some(sealed) = self.sealed else { return Ok(()) };
+        let auth = match sealed.auth {
+            Auth::X25519 => "X25519",
+            Auth::MlKem => "ML-KEM-768",
+            Auth::Both => "X25519 and ML-KEM-768",
+        };
+        write!(f, " | encryption {} {} {auth}", sealed.mode, sealed.when)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every combination that is run, in the order of the table.
 
-use super::link::{Carrier, Flow, Guise, Lengths, Link, Mode, Mux, Proto, Secure, Users, Version};
+use super::link::{Auth, Carrier, Flow, Guise, Lengths, Link, Mode, Mux, Proto, Secure, Users, Version};
 
 const PLAIN: Proto = Proto::Vless(Flow::Plain);
 const VMESS: Proto = Proto::Vmess("auto", Lengths::Usual);
@@ -15,6 +15,7 @@ pub fn links() -> Vec<Link> {
         Link::new(Proto::Http, Carrier::Raw, Secure::Tls),
     ];
     links.extend(vless());
+    links.extend(encrypted());
     links.extend(carried(Proto::Trojan));
     links.extend([
         Link::new(Proto::Trojan, Carrier::Raw, Secure::Reality),
@@ -66,6 +67,28 @@ fn vless() -> Vec<Link> {
         Link::new(PLAIN, Carrier::Ws, Secure::Tls).with(Mux::Cool),
     ]);
     links
+}
+
+/// VLESS with encryption of its own.
+fn encrypted() -> Vec<Link> {
+    let raw = |proto, secure| Link::new(proto, Carrier::Raw, secure);
+    vec![
+        raw(PLAIN, Secure::None).sealed("native", "1rtt", Auth::X25519),
+        raw(PLAIN, Secure::None).sealed("native", "0rtt", Auth::MlKem),
+        raw(PLAIN, Secure::None).sealed("xorpub", "1rtt", Auth::MlKem),
+        raw(PLAIN, Secure::None).sealed("xorpub", "0rtt", Auth::X25519),
+        raw(PLAIN, Secure::None).sealed("random", "1rtt", Auth::X25519),
+        raw(PLAIN, Secure::None).sealed("random", "0rtt", Auth::Both),
+        raw(PLAIN, Secure::Tls).sealed("random", "0rtt", Auth::MlKem),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::StreamOne, Version::Two), Secure::Tls)
+            .sealed("native", "0rtt", Auth::MlKem),
+        raw(VISION, Secure::None).sealed("native", "0rtt", Auth::X25519),
+        raw(VISION, Secure::None).sealed("xorpub", "1rtt", Auth::MlKem),
+        raw(VISION, Secure::None).sealed("random", "0rtt", Auth::X25519),
+        raw(VISION, Secure::Tls).sealed("random", "1rtt", Auth::X25519),
+        raw(VISION, Secure::Reality).sealed("native", "0rtt", Auth::MlKem),
+        Link::new(VISION, Carrier::Ws, Secure::Tls).sealed("native", "0rtt", Auth::MlKem),
+    ]
 }
 
 fn vmess() -> Vec<Link> {

@@ -1,5 +1,6 @@
 //! The client's side of a handshake.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -31,7 +32,7 @@ pub struct Client {
 /// How a connection begins.
 pub enum Begun {
     /// By a ticket: it can be used at once, and the hello goes in front of the first bytes.
-    Resumed(Sealer, Opener),
+    Resumed(Box<(Sealer, Opener)>),
     /// By these pieces, each with a wait behind it, and then the server's answer.
     Asked(Vec<Piece>, Answer),
 }
@@ -48,6 +49,13 @@ pub struct Established {
 /// All that was agreed on with one key after the other, of which the last counts.
 pub(super) fn united(pfs: &Pfs, nfs: &Shared) -> United {
     Zeroizing::new([&pfs[..], &nfs[..]].concat())
+}
+
+/// Keys are never shown.
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("mode", &self.mode).finish_non_exhaustive()
+    }
 }
 
 impl Client {
@@ -74,7 +82,8 @@ impl Client {
             let aead = Aead::new(hello.last_chunk::<TICKET>().ok_or(DENIED)?, &united, cipher)?;
             let hidden = (self.mode == Mode::Random).then(|| Hidden::new(Ctr::new(&united, iv)));
             let open = Opener::resumed(united.clone(), cipher, self.mode, memory.clone(), kept.ticket);
-            return Ok(Begun::Resumed(Sealer::new(hello, aead, united, cipher, hidden), open));
+            let seal = Sealer::new(hello, aead, united, cipher, hidden);
+            return Ok(Begun::Resumed(Box::new((seal, open))));
         }
         let (capsule, point) = (Capsule::draw()?, Point::draw()?);
         let public = [&capsule.public[..], &point.public].concat();

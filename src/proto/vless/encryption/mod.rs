@@ -15,9 +15,9 @@ mod opener;
 mod padding;
 mod sealer;
 mod server;
-mod tickets;
 #[cfg(test)]
 mod tests;
+mod tickets;
 
 pub use aead::Cipher;
 pub use client::{Answer, Begun, Client, Established};

@@ -34,7 +34,8 @@ enum State {
 /// Bytes by which a server that resumes begins.
 pub(super) const RANDOM: usize = 16;
 
-const STALE: WireError = WireError::Denied { what: "the server does not know the ticket any more; the next connection brings none" };
+const STALE: WireError =
+    WireError::Denied { what: "the server does not know the ticket any more; the next connection brings none" };
 
 impl Opener {
     pub(super) fn new(aead: Aead, united: United, cipher: Cipher, hidden: Option<Hidden>) -> Self {

@@ -1,5 +1,6 @@
 //! The server's side of a handshake.
 
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,13 @@ impl Lifetime {
             Some(to) => rng.random_range(self.from.min(to)..=self.from.max(to)),
             None => rng.random_range(self.from / 2..=self.from),
         }
+    }
+}
+
+/// Keys are never shown.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("mode", &self.mode).finish_non_exhaustive()
     }
 }
 
@@ -100,7 +108,7 @@ impl Server {
 /// What a client began with.
 pub enum Greeted {
     /// It brought a ticket; all is ready.
-    Resumed(Sealer, Opener),
+    Resumed(Box<(Sealer, Opener)>),
     /// It is to be answered by these pieces, each with a wait behind it, and then its padding to be read.
     Asked(Vec<Piece>, Confirmed),
 }
@@ -131,7 +139,9 @@ impl<R: Rng> Greeting<'_, R> {
             let Ok(&mut [high, low]) = front.open(&[], &mut sealed) else { continue };
             self.cipher = cipher;
             return match usize::from(u16::from_be_bytes([high, low])) {
-                TICKET if self.server.lifetime.most() == 0 => Err(WireError::Denied { what: "a ticket; none were given" }),
+                TICKET if self.server.lifetime.most() == 0 => {
+                    Err(WireError::Denied { what: "a ticket; none were given" })
+                }
                 TICKET => Ok(State::Ticket(iv, nfs, front)),
                 len if len >= KEYS + TAG => Ok(State::Keys(iv, nfs, front, len)),
                 _ => Err(WireError::Malformed { what: "length of a client's keys" }),
@@ -160,7 +170,7 @@ impl<R: Rng> Greeting<'_, R> {
         let open = Aead::new(sealed, &united, self.cipher)?;
         let (out, from) = (self.server.hidden(&united, random), self.server.hidden(&united, iv));
         let seal = Sealer::new(random.to_vec(), seal, united.clone(), self.cipher, out);
-        Ok(Greeted::Resumed(seal, Opener::new(open, united, self.cipher, from)))
+        Ok(Greeted::Resumed(Box::new((seal, Opener::new(open, united, self.cipher, from)))))
     }
 
     /// What tells a client that its ticket is not known: as long as an answer, and in no way a record.
@@ -168,7 +178,9 @@ impl<R: Rng> Greeting<'_, R> {
         let mut noise = vec![0; self.rng.random_range(1279..2279)];
         while {
             self.rng.fill_bytes(&mut noise);
-            [0, RANDOM].iter().any(|at| noise[*at..].first_chunk::<HEADER>().is_none_or(|bytes| length(*bytes).is_some()))
+            [0, RANDOM]
+                .iter()
+                .any(|at| noise[*at..].first_chunk::<HEADER>().is_none_or(|bytes| length(*bytes).is_some()))
         } {}
         reply.extend_from_slice(&noise);
     }
@@ -193,7 +205,7 @@ impl<R: Rng> Greeting<'_, R> {
         let (out, from) = (self.server.hidden(&united, ticket), self.server.hidden(&united, iv));
         let seal = Sealer::new(Vec::new(), seal, united.clone(), self.cipher, out);
         let open = Opener::new(open, united, self.cipher, from);
-        Ok(Greeted::Asked(drawn.cut(answer), Confirmed { front, len: None, ready: Some((seal, open)) }))
+        Ok(Greeted::Asked(drawn.cut(answer), Confirmed { front, len: None, ready: Some(Box::new((seal, open))) }))
     }
 
     fn ticket(&mut self, pfs: Pfs) -> [u8; 16] {
@@ -247,11 +259,11 @@ impl<R: Rng> Handshake for Greeting<'_, R> {
 pub struct Confirmed {
     front: Aead,
     len: Option<usize>,
-    ready: Option<(Sealer, Opener)>,
+    ready: Option<Box<(Sealer, Opener)>>,
 }
 
 impl Handshake for Confirmed {
-    type Output = (Sealer, Opener);
+    type Output = Box<(Sealer, Opener)>;
 
     fn step(&mut self, input: &[u8], _: &mut Vec<u8>) -> Result<Step<Self::Output>, WireError> {
         let (mut rest, mut used) = (input, 0);

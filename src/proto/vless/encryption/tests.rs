@@ -42,28 +42,29 @@ fn done<H: Handshake>(mut shake: H, input: &[u8]) -> (usize, H::Output) {
 /// A whole handshake; whether it was by a ticket.
 fn shake(client: &Client, server: &Server, cipher: Cipher, now: Instant) -> (Half, Half, bool) {
     match client.begin(now, cipher, &mut rng(1)).unwrap() {
-        Begun::Resumed(mut seal, open) => {
+        Begun::Resumed(ready) => {
+            let (mut seal, open) = *ready;
             let mut hello = BytesMut::new();
             assert_eq!(seal.seal(&[], &mut hello), 0);
-            let (used, Greeted::Resumed(out, into)) = done(server.greet(now, Cipher::Aes, rng(2)), &hello) else {
+            let (used, Greeted::Resumed(far)) = done(server.greet(now, Cipher::Aes, rng(2)), &hello) else {
                 panic!("not resumed")
             };
             assert_eq!(used, hello.len());
-            ((seal, open), (out, into), true)
+            ((seal, open), *far, true)
         }
         Begun::Asked(pieces, answer) => {
             let hello = joined(pieces);
             let (used, Greeted::Asked(pieces, confirmed)) = done(server.greet(now, Cipher::Aes, rng(2)), &hello) else {
                 panic!("resumed")
             };
-            let (more, (seal, open)) = done(confirmed, &hello[used..]);
+            let (more, far) = done(confirmed, &hello[used..]);
             assert_eq!(used + more, hello.len());
             let said = joined(pieces);
             let (used, mut ready) = done(answer, &said);
             let mut padding = said[used..].to_vec();
             assert_eq!(ready.open.open(&mut padding), Ok(Opened::Plain { used: said.len() - used, at: 0..0 }));
             client.remember(&ready, now);
-            ((ready.seal, ready.open), (seal, open), false)
+            ((ready.seal, ready.open), *far, false)
         }
     }
 }
@@ -203,10 +204,8 @@ fn a_hello_comes_in_any_pieces() {
         );
         assert_eq!((fed.result, fed.used), (Some(Ok(Length(0))), len), "{at}");
     }
-    let fed = crate::wire::testing::feed(
-        Whole(server.greet(Instant::now(), Cipher::Aes, rng(4)), None),
-        hello.chunks(3),
-    );
+    let fed =
+        crate::wire::testing::feed(Whole(server.greet(Instant::now(), Cipher::Aes, rng(4)), None), hello.chunks(3));
     assert_eq!((fed.result, fed.used), (Some(Ok(Length(0))), len));
 }
 
@@ -258,11 +257,13 @@ fn a_ticket_counts_once_for_each_hello_and_only_where_it_is_known() {
     let (client, server) = pair(&[SEED], Mode::Random, true);
     let now = Instant::now();
     shake(&client, &server, Cipher::Aes, now);
-    let Begun::Resumed(mut seal, mut open) = client.begin(now, Cipher::Aes, &mut rng(1)).unwrap() else { panic!() };
+    let Begun::Resumed(ready) = client.begin(now, Cipher::Aes, &mut rng(1)).unwrap() else { panic!() };
+    let (mut seal, mut open) = *ready;
     let mut hello = BytesMut::new();
     seal.seal(b"first bytes", &mut hello);
     let mut reply = Vec::new();
-    let greet = |server: &Server, reply: &mut Vec<u8>| server.greet(now, Cipher::Aes, rng(8)).step(&hello, reply).map(drop);
+    let greet =
+        |server: &Server, reply: &mut Vec<u8>| server.greet(now, Cipher::Aes, rng(8)).step(&hello, reply).map(drop);
     assert_eq!(greet(&server, &mut reply), Ok(()));
     assert_eq!((greet(&server, &mut reply), reply.len()), (Err(WireError::Replayed), 0));
     // A server that was started again.

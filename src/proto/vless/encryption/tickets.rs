@@ -41,12 +41,7 @@ impl Tickets {
     }
 
     /// The keys of a ticket that a client brings together with this other key, which it may use once.
-    pub(super) fn redeem(
-        &mut self,
-        ticket: &[u8; 16],
-        key: [u8; 32],
-        now: Instant,
-    ) -> Result<Option<Pfs>, WireError> {
+    pub(super) fn redeem(&mut self, ticket: &[u8; 16], key: [u8; 32], now: Instant) -> Result<Option<Pfs>, WireError> {
         self.forget(now);
         while self.uses >= USES {
             self.drop_oldest();

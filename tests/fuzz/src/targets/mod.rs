@@ -19,6 +19,7 @@ mod tls13;
 mod trojan;
 mod vision;
 mod vless;
+mod vless_encryption;
 mod vmess;
 mod websocket;
 mod xhttp;
@@ -65,6 +66,9 @@ pub const ALL: &[(&str, Target)] = &[
     ("vision-padded", vision::padded),
     ("vless", vless::request),
     ("vless-answer", vless::answer),
+    ("vless-encryption-answer", vless_encryption::answer),
+    ("vless-encryption-hello", vless_encryption::hello_of_a_client),
+    ("vless-encryption-records", vless_encryption::records),
     ("vless-udp", vless::lengths),
     ("vmess", vmess::stream),
     ("vmess-strangers", vmess::strangers),

@@ -92,6 +92,9 @@ fn listener(cell: &Cell, keys: &Keys, text: &impl Fn(std::path::PathBuf) -> Stri
             "type": "shadowsocks", "cipher": method, "password": secrets.server(method), "udp": true
         }),
     };
+    if cell.link.sealed.is_some() {
+        listener["decryption"] = secrets.decryption(cell.link.sealed).into();
+    }
     listener["name"] = cell.tag().into();
     listener["listen"] = "127.0.0.1".into();
     listener["port"] = cell.server.into();
@@ -141,6 +144,9 @@ fn proxy(cell: &Cell, keys: &Keys, secrets: &Secrets, wrong: bool, name: &str) -
             json!({ "type": "ss", "cipher": method, "password": secrets.client(method, users, wrong) })
         }
     };
+    if cell.link.sealed.is_some() {
+        proxy["encryption"] = secrets.encryption(cell.link.sealed).into();
+    }
     proxy["name"] = name.into();
     proxy["server"] = "127.0.0.1".into();
     proxy["port"] = cell.server.into();

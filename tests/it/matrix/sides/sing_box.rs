@@ -9,6 +9,9 @@ use crate::support::program;
 use super::program::{Launch, Role};
 
 pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
+    if link.sealed.is_some() {
+        return Some("has no VLESS encryption");
+    }
     match link.carrier {
         Carrier::RawHttp => return Some("has no HTTP header for raw"),
         Carrier::Xhttp(..) => return Some("has no XHTTP"),

@@ -9,6 +9,7 @@ use super::xray::{Form, config};
 
 pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
     match (link.proto, role) {
+        _ if link.sealed.is_some() => return Some("4.34 has no VLESS encryption"),
         (Proto::Vless(Flow::Vision), _) => return Some("4.34 has no Vision"),
         (Proto::Vmess(_, Lengths::Sealed), _) => return Some("4.34 has no sealed lengths in VMess"),
         (Proto::Vmess("zero", _), _) => return Some("4.34 has no VMess security zero"),

@@ -107,7 +107,7 @@ fn inbound(cell: &Cell, keys: &Keys, form: Form) -> Value {
         Proto::Http => ("http", json!({ "accounts": [{ "user": "matrix", "pass": secrets.password }] })),
         Proto::Vless(flow) => {
             let user = json!({ "id": secrets.uuid, "flow": vision(flow), "email": "a@matrix.test" });
-            ("vless", json!({ list: [user], "decryption": "none" }))
+            ("vless", json!({ list: [user], "decryption": secrets.decryption(cell.link.sealed) }))
         }
         Proto::Trojan => ("trojan", json!({ list: [{ "password": secrets.password }] })),
         Proto::Vmess(..) => ("vmess", json!({ list: [{ "id": secrets.uuid }] })),
@@ -145,7 +145,9 @@ const OTHER: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 fn outbound(cell: &Cell, keys: &Keys, secrets: &Secrets, form: Form, wrong: bool, tag: &str) -> Value {
     let user = match cell.link.proto {
         Proto::Socks | Proto::Http => json!({ "user": "matrix", "pass": secrets.password }),
-        Proto::Vless(flow) => json!({ "id": secrets.uuid, "encryption": "none", "flow": vision(flow) }),
+        Proto::Vless(flow) => json!({
+            "id": secrets.uuid, "encryption": secrets.encryption(cell.link.sealed), "flow": vision(flow)
+        }),
         Proto::Trojan => json!({ "password": secrets.password }),
         Proto::Hysteria => json!({ "version": 2 }),
         Proto::Vmess(security, Lengths::Usual) => json!({ "id": secrets.uuid, "security": security }),
