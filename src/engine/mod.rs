@@ -16,8 +16,8 @@ mod deciding;
 mod diff;
 mod dispatch;
 mod doors;
-#[allow(clippy::module_inception)]
 mod encryption;
+#[allow(clippy::module_inception)]
 mod engine;
 mod errand;
 mod error;

@@ -28,7 +28,7 @@ pub async fn encrypt(mut io: BoxStream, client: &Client) -> Result<BoxStream, Dr
     };
     let mut held = BytesMut::new();
     send(&mut io, pieces, LIMIT).await?;
-    let ready = drive(&mut io, &mut held, &mut answer, Bounds::within(LIMIT)).await?;
+    let ready = drive(&mut io, &mut held, &mut *answer, Bounds::within(LIMIT)).await?;
     client.remember(&ready, Instant::now());
     Ok(Box::new(Framed::new(io, held, ready.seal, ready.open)))
 }

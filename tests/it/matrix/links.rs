@@ -80,8 +80,11 @@ fn encrypted() -> Vec<Link> {
         raw(PLAIN, Secure::None).sealed("random", "1rtt", Auth::X25519),
         raw(PLAIN, Secure::None).sealed("random", "0rtt", Auth::Both),
         raw(PLAIN, Secure::Tls).sealed("random", "0rtt", Auth::MlKem),
-        Link::new(PLAIN, Carrier::Xhttp(Mode::StreamOne, Version::Two), Secure::Tls)
-            .sealed("native", "0rtt", Auth::MlKem),
+        Link::new(PLAIN, Carrier::Xhttp(Mode::StreamOne, Version::Two), Secure::Tls).sealed(
+            "native",
+            "0rtt",
+            Auth::MlKem,
+        ),
         raw(VISION, Secure::None).sealed("native", "0rtt", Auth::X25519),
         raw(VISION, Secure::None).sealed("xorpub", "1rtt", Auth::MlKem),
         raw(VISION, Secure::None).sealed("random", "0rtt", Auth::X25519),

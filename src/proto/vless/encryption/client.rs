@@ -34,7 +34,7 @@ pub enum Begun {
     /// By a ticket: it can be used at once, and the hello goes in front of the first bytes.
     Resumed(Box<(Sealer, Opener)>),
     /// By these pieces, each with a wait behind it, and then the server's answer.
-    Asked(Vec<Piece>, Answer),
+    Asked(Vec<Piece>, Box<Answer>),
 }
 
 /// Keys that both sides have.
@@ -92,7 +92,7 @@ impl Client {
         let drawn = self.padding.draw(rng);
         seal_padding(&mut front, drawn.whole(), &mut hello)?;
         let answer = Answer { iv, nfs, front, capsule, point, public, cipher, mode: self.mode };
-        Ok(Begun::Asked(drawn.cut(hello), answer))
+        Ok(Begun::Asked(drawn.cut(hello), Box::new(answer)))
     }
 
     /// Keeps what an answer gave for the next connection.

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::agreement::{self, UnparsedPublicKey, X25519};
 use aws_lc_rs::kem::{Ciphertext, DecapsulationKey, EncapsulationKey, ML_KEM_768};
-use ml_kem::kem::{Decapsulate, KeyExport};
+use ml_kem::kem::KeyExport;
 use zeroize::Zeroizing;
 
 use super::aead::DENIED;
@@ -72,7 +72,7 @@ pub struct PrivateKey {
 
 enum PrivateKind {
     X25519(Point),
-    MlKem(Box<ml_kem::DecapsulationKey<ml_kem::MlKem768>>),
+    MlKem(DecapsulationKey),
 }
 
 impl PrivateKey {
@@ -82,8 +82,8 @@ impl PrivateKey {
     /// [`WireError`] if this is no such key.
     pub fn new(bytes: &[u8]) -> Result<Self, WireError> {
         if let Ok(seed) = ml_kem::Seed::try_from(bytes) {
-            let key = Box::new(ml_kem::DecapsulationKey::from_seed(seed));
-            let public = key.encapsulation_key().to_bytes().to_vec();
+            let (private, public) = grown(seed);
+            let key = DecapsulationKey::new(&ML_KEM_768, &private).map_err(|_| BAD)?;
             return Ok(Self { kind: PrivateKind::MlKem(key), public });
         }
         let point = Point::of(agreement::PrivateKey::from_private_key(&X25519, bytes).map_err(|_| BAD)?)?;
@@ -114,12 +114,18 @@ impl PrivateKey {
             // This bit means nothing, so that somebody on the way could turn it without being noticed.
             PrivateKind::X25519(_) if sent.last().is_none_or(|byte| byte & 0x80 != 0) => Err(DENIED),
             PrivateKind::X25519(point) => point.agree(sent),
-            PrivateKind::MlKem(key) => {
-                let shared = key.decapsulate_slice(sent).map_err(|_| DENIED)?;
-                Ok(Zeroizing::new(shared.into()))
-            }
+            PrivateKind::MlKem(key) => decapsulate(key, sent),
         }
     }
+}
+
+/// The private and the public key that a seed stands for. One library takes seeds, and the other, whose code is made for
+/// each processor, the long form alone.
+#[expect(deprecated, reason = "the long form is what connects the two")]
+fn grown(seed: ml_kem::Seed) -> (Zeroizing<Vec<u8>>, Vec<u8>) {
+    let key = ml_kem::DecapsulationKey::<ml_kem::MlKem768>::from_seed(seed);
+    let public = key.encapsulation_key().to_bytes().to_vec();
+    (Zeroizing::new(ml_kem::ExpandedKeyEncoding::to_expanded_bytes(&key).to_vec()), public)
 }
 
 /// A key pair of X25519.
@@ -157,14 +163,18 @@ impl Capsule {
     }
 
     pub(super) fn open(&self, sent: &[u8]) -> Result<Shared, WireError> {
-        let secret = self.private.decapsulate(Ciphertext::from(sent)).map_err(|_| DENIED)?;
-        shared(secret.as_ref())
+        decapsulate(&self.private, sent)
     }
 }
 
 /// The same for the key that a client drew.
 pub(super) fn encapsulate_for(public: &[u8]) -> Result<(Vec<u8>, Shared), WireError> {
     encapsulate(&EncapsulationKey::new(&ML_KEM_768, public).map_err(|_| DENIED)?)
+}
+
+fn decapsulate(key: &DecapsulationKey, sent: &[u8]) -> Result<Shared, WireError> {
+    let secret = key.decapsulate(Ciphertext::from(sent)).map_err(|_| DENIED)?;
+    shared(secret.as_ref())
 }
 
 fn encapsulate(key: &EncapsulationKey) -> Result<(Vec<u8>, Shared), WireError> {

@@ -60,7 +60,7 @@ fn shake(client: &Client, server: &Server, cipher: Cipher, now: Instant) -> (Hal
             let (more, far) = done(confirmed, &hello[used..]);
             assert_eq!(used + more, hello.len());
             let said = joined(pieces);
-            let (used, mut ready) = done(answer, &said);
+            let (used, mut ready) = done(*answer, &said);
             let mut padding = said[used..].to_vec();
             assert_eq!(ready.open.open(&mut padding), Ok(Opened::Plain { used: said.len() - used, at: 0..0 }));
             client.remember(&ready, now);
@@ -213,7 +213,7 @@ fn a_hello_comes_in_any_pieces() {
 fn strangers_learn_nothing() {
     let (client, server) = pair(&[&[5; 32]], Mode::Native, true);
     let now = Instant::now();
-    let garbage = |seed| any_split(|| Stranger(server.greet(now, Cipher::Aes, rng(5))), &vec![seed; 90]);
+    let garbage = |seed| any_split(|| Stranger(server.greet(now, Cipher::Aes, rng(5))), &[seed; 90]);
     for seed in [0, 23, 0x7F, 0xFF] {
         let outcome = garbage(seed);
         assert!(outcome.result.is_some_and(|result| result.is_err()) && outcome.reply.is_empty(), "{seed}");

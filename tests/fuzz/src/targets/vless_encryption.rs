@@ -28,7 +28,7 @@ fn rng() -> StdRng {
 
 fn hello(client: &Client) -> (Vec<u8>, Answer) {
     match client.begin(Instant::now(), Cipher::Aes, &mut rng()).expect("keys that fit") {
-        Begun::Asked(pieces, answer) => (pieces.into_iter().flat_map(|(bytes, _)| bytes).collect(), answer),
+        Begun::Asked(pieces, answer) => (pieces.into_iter().flat_map(|(bytes, _)| bytes).collect(), *answer),
         Begun::Resumed(_) => panic!("nothing was kept"),
     }
 }

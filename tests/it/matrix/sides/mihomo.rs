@@ -33,9 +33,10 @@ pub fn lacks(link: &Link, role: Role) -> Option<&'static str> {
     }
 }
 
-/// The end of a stream behind its HTTP header is that of both ways, and a client's over QUIC too.
+/// The end of a stream behind its HTTP header is that of both ways, and a client's over QUIC or within its encryption too.
 pub fn half_close(link: &Link, role: Role) -> bool {
-    link.carrier != Carrier::RawHttp && !(role == Role::Client && matches!(link.carrier, Carrier::Hysteria(_)))
+    let as_client = matches!(link.carrier, Carrier::Hysteria(_)) || link.sealed.is_some();
+    link.carrier != Carrier::RawHttp && !(role == Role::Client && as_client)
 }
 
 pub fn launch(role: Role, cells: &[Cell], keys: &Keys) -> Launch {
