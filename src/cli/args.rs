@@ -9,6 +9,7 @@ use super::bench_args::{Replay, Simulate};
 use super::control;
 use super::dns_args::Dns;
 use super::geodata_args::{self, Geodata};
+use super::key_args;
 use super::route_args::Route;
 
 const EXAMPLES: &str = "\
@@ -25,7 +26,7 @@ Examples:
 
 Exit status:
   0    all went well
-  1    a tool (convert, schema, uuid, demo, pin, …) failed
+  1    a tool (convert, schema, uuid, x25519, tls, demo, pin, …) failed
   2    the command line makes no sense
   3    no engine runs that could be asked
   4    several engines run; name one with --socket
@@ -126,6 +127,28 @@ pub enum Command {
         /// Text of 1 to 30 bytes that maps to a UUID of its own, as Xray maps it
         #[arg(short = 'i', long = "i", value_name = "TEXT")]
         input: Option<String>,
+    },
+    /// Make a key pair of X25519, for REALITY or VLESS encryption
+    #[command(after_help = key_args::X25519)]
+    X25519(key_args::Pair),
+    /// Make a key pair of ML-KEM-768, for VLESS encryption
+    #[command(after_help = key_args::MLKEM768)]
+    Mlkem768(key_args::Seed),
+    /// Make a key pair of ML-DSA-65, for REALITY
+    #[command(after_help = key_args::MLDSA65)]
+    Mldsa65(key_args::Seed),
+    /// Make the texts for both sides of VLESS encryption
+    #[command(after_help = key_args::VLESSENC)]
+    Vlessenc,
+    /// Make a key pair of X25519 as WireGuard writes it
+    #[command(after_help = key_args::WG)]
+    Wg(key_args::Key),
+    /// Make certificates, print their hashes, make keys for encrypted client hellos
+    #[command(after_help = key_args::TLS)]
+    Tls {
+        /// Which.
+        #[command(subcommand)]
+        what: key_args::Tls,
     },
     /// Start upstreams, traffic and the engine in one process and show how the best member serves
     Demo(Demo),

@@ -8,13 +8,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// Verbs whose flags follow Go's rules.
-const GO_VERBS: &[&str] = &["run", "version", "uuid"];
+const GO_VERBS: &[&str] = &["run", "version", "uuid", "x25519", "wg", "mlkem768", "mldsa65", "vlessenc", "tls"];
 
 /// Flags that take the next word as their value, whatever it looks like.
-const TAKES_VALUE: &[&str] = &["c", "config", "confdir", "format", "i"];
+const TAKES_VALUE: &[&str] =
+    &["c", "config", "confdir", "format", "i", "domain", "name", "org", "file", "expire", "cert", "serverName"];
 
 /// Flags that may be written `-test=false`.
-const SWITCHES: &[&str] = &["test", "dump", "strict"];
+const SWITCHES: &[&str] = &["test", "dump", "strict", "ca", "pem", "std-encoding"];
 
 /// The words of the command line, the program's name first, as clap shall see them.
 #[must_use]

@@ -6,7 +6,7 @@ use clap::Parser;
 
 use super::args::{Command, Program};
 use super::exit::Exit;
-use super::{argv, control, convert, dns, geodata, replay, route, run, schema, simulate, tools};
+use super::{argv, control, convert, dns, geodata, keys, replay, route, run, schema, simulate, tls_tools, tools};
 
 /// The whole program.
 #[must_use]
@@ -22,6 +22,12 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Version => tools::version(),
         Command::Uuid { input } => tools::uuid(input.as_deref()),
+        Command::X25519(args) => keys::x25519(&args),
+        Command::Mlkem768(args) => keys::mlkem768(&args),
+        Command::Mldsa65(args) => keys::mldsa65(&args),
+        Command::Vlessenc => keys::vlessenc(),
+        Command::Wg(args) => keys::wg(&args),
+        Command::Tls { what } => tls_tools::tls(&what),
         Command::Completions { shell } => tools::completions(shell),
         Command::Man => tools::man(),
         Command::Demo(args) => tools::demo(&args),

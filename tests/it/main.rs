@@ -21,6 +21,7 @@ mod hostile;
 mod http3;
 mod hysteria;
 mod idle;
+mod keys;
 mod matrix;
 mod naming;
 mod naming_forms;
