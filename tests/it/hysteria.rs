@@ -129,6 +129,8 @@ async fn a_server_that_comes_again_is_found_by_the_next_flow() {
     first.stop().await;
     let ended = timeout(PATIENCE, stream.read(&mut [0; 8])).await.expect("the stream ends with its server");
     assert_eq!(ended.unwrap_or(0), 0);
+    // Its last word follows the end of the stream.
+    sleep(Duration::from_millis(200)).await;
     let second = House::start_there(&config);
     assert!(echoes(&mut tunnel(client.at("in"), &target).await, b"after a stop").await);
     // It goes without a word.
@@ -166,6 +168,58 @@ async fn a_client_goes_from_port_to_port_and_keeps_its_streams() {
         assert!(echoes(&mut stream, &[8; 10_000]).await);
     }
     assert!(datagram_echoes(&client, 1200).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_was_quiet_is_another_one_later() {
+    let (authority, port) = (Authority::new(), free_port());
+    let mut config = server(port, &authority, json!({}), json!({}));
+    config["inbounds"][0]["streamSettings"]["hysteriaSettings"]["udpIdleTimeout"] = 2.into();
+    let _server = House::start_there(&config);
+    let client = House::start(&client(port, &authority, json!({})));
+    let far = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (_control, at) = association(client.at("in")).await;
+    let near = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let said = wrapped(far.local_addr().unwrap(), b"said");
+    let seen = async || {
+        near.send_to(&said, at).await.unwrap();
+        timeout(PATIENCE, far.recv_from(&mut [0; 16])).await.unwrap().unwrap().1
+    };
+    let first = seen().await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(seen().await, first);
+    sleep(Duration::from_secs(4)).await;
+    assert_ne!(seen().await, first);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_goes_behind_an_outbound_that_carries_datagrams() {
+    let (authority, port) = (Authority::new(), free_port());
+    let ports = format!("{port},{}", free_port());
+    let cloak = json!([{ "type": "salamander", "settings": { "password": "a cloak" } }]);
+    let _server = House::start_there(&server(ports.as_str(), &authority, json!({}), json!({ "udp": cloak })));
+    let relay = House::start(&json!({
+        "inbounds": [{ "tag": "relay", "protocol": "socks", "listen": "127.0.0.1", "settings": { "udp": true } }],
+        "outbounds": [{ "protocol": "freedom" }]
+    }));
+    let at = relay.at("relay");
+    let hop = json!({ "udpHop": { "ports": ports, "interval": 5 }, "maxIdleTimeout": 5 });
+    let mut config = client(1, &authority, json!({ "udp": cloak, "quicParams": hop }));
+    config["outbounds"][0]["streamSettings"]["sockopt"] = json!({ "dialerProxy": "front" });
+    let front = json!({ "tag": "front", "protocol": "socks", "settings": { "address": at.ip(), "port": at.port() } });
+    config["outbounds"].as_array_mut().unwrap().push(front);
+    let client = House::start(&config);
+    let mut stream = tunnel(client.at("in"), &echo().await.to_string()).await;
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(8) {
+        assert!(echoes(&mut stream, &[7; 50_000]).await);
+        sleep(Duration::from_millis(500)).await;
+    }
+    assert!(datagram_echoes(&client, 1200).await);
+    // It went that way: it ends with it.
+    relay.stop().await;
+    let ended = timeout(PATIENCE, stream.read(&mut [0; 8])).await.expect("the stream ends with its way");
+    assert_eq!(ended.unwrap_or(0), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -404,5 +458,5 @@ fn a_member_is_probed_through_itself() {
     let fetched = || curl(&["-x", &format!("socks5h://127.0.0.1:{door}"), &url]).body;
     assert!(until(PATIENCE, || (fetched() == b"page").then_some(())).is_some(), "{}", engine.output());
     let (_, said) = engine.stop();
-    assert!(said.contains("does not know this password"), "{said}");
+    assert!(said.contains("handshake failed: the server does not know this password"), "{said}");
 }

@@ -3,8 +3,10 @@
 use std::io;
 use std::net::UdpSocket;
 use std::sync::Arc;
+use std::time::Duration;
 
 use quinn::{AsyncUdpSocket, Endpoint, EndpointConfig, Runtime, TokioRuntime, VarInt};
+use tokio::time::timeout;
 
 use super::caller::Caller;
 use super::masked::{Masked, Wardrobe};
@@ -15,6 +17,8 @@ use crate::net::Hours;
 
 /// Handshakes at a time. Beyond this, whoever calls has to show first that it is where it says: sources can be forged.
 const HANDSHAKES: usize = 256;
+/// Time for the last packets.
+const PARTING: Duration = Duration::from_millis(100);
 
 /// Receives at one socket, or several that are as one, until its hours are over, or all who stayed after closing have gone. `take` is given whoever calls, and may not
 /// block; `server` is any whose first packets look like those of the one that answers, and `masks` are asked for at each batch.
@@ -41,6 +45,8 @@ pub async fn listen(
             biased;
             () = hours.over.cancelled() => {
                 endpoint.close(VarInt::from_u32(0), b"");
+                // Until clients were told.
+                let _ = timeout(PARTING, endpoint.wait_idle()).await;
                 return Ok(());
             }
             () = hours.closing.cancelled(), if open => {
