@@ -77,6 +77,32 @@ async fn quic_goes_behind_an_outbound_that_carries_datagrams() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn packets_wear_masks_and_keep_a_rate_below_it() {
+    let (authority, port) = (Authority::new(), free_port());
+    let mask = |password: &str| {
+        json!({
+            "udp": [{ "type": "salamander", "settings": { "password": password } }],
+            "quicParams": { "congestion": "force-brutal", "brutalUp": "16 mbps" }
+        })
+    };
+    let mut served = server(port, &authority.issue(NAME));
+    served["inbounds"][0]["streamSettings"]["finalmask"] = mask("a cloak");
+    let _server = House::start_there(&served);
+    let mut config = client(port, &authority, json!({}), &[]);
+    config["outbounds"][0]["streamSettings"]["finalmask"] = mask("a cloak");
+    let masked = House::start(&config);
+    let target = echo().await.to_string();
+    let mut stream = tunnel(masked.at("in"), &target).await;
+    let begun = std::time::Instant::now();
+    for _ in 0..40 {
+        assert!(echoes(&mut stream, &[7; 100_000]).await);
+    }
+    // 2 MiB a second, each way.
+    let took = begun.elapsed().as_secs_f64();
+    assert!(took > 1.5, "{took} s for twice 4 MB");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reload_shows_another_certificate_and_keeps_streams() {
     let (old, new, port) = (Authority::new(), Authority::new(), free_port());
     let (first, second) = (old.issue(NAME), new.issue(NAME));

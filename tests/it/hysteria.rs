@@ -223,6 +223,29 @@ async fn it_goes_behind_an_outbound_that_carries_datagrams() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reload_changes_who_is_known_and_keeps_streams() {
+    let (authority, port) = (Authority::new(), free_port());
+    let mut config = server(port, &authority, json!({}), json!({}));
+    let served = House::start_there(&config);
+    let before = House::start(&client(port, &authority, json!({})));
+    let target = echo().await.to_string();
+    let mut kept = tunnel(before.at("in"), &target).await;
+    assert!(echoes(&mut kept, b"before").await);
+    config["inbounds"][0]["settings"]["users"] = json!([{ "auth": "a new secret", "email": "bob" }]);
+    served.apply_there(&config).await.unwrap();
+    let mut changed = client(port, &authority, json!({}));
+    changed["outbounds"][0]["streamSettings"]["hysteriaSettings"]["auth"] = "a new secret".into();
+    let after = House::start(&changed);
+    assert!(echoes(&mut kept, b"kept").await);
+    assert!(echoes(&mut tunnel(after.at("in"), &target).await, b"new").await);
+    // Whoever is not known any more is out, by the connection that is open as well.
+    let mut refused = tunnel(before.at("in"), &target).await;
+    let _ = refused.write_all(b"old").await;
+    let heard = timeout(PATIENCE, refused.read(&mut [0; 8])).await.expect("it ends");
+    assert_eq!(heard.unwrap_or(0), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_rate_is_the_lesser_of_what_both_sides_say() {
     let (authority, port) = (Authority::new(), free_port());
     // 16 of these are 2 MiB a second.

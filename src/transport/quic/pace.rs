@@ -94,20 +94,20 @@ fn now() -> Instant {
 /// A socket whose connections each send at their pace.
 pub(super) struct Paced {
     inner: Arc<dyn AsyncUdpSocket>,
-    /// The pace of the connection that begins next.
+    /// Held while one begins, so that nobody else gets its pace.
+    beginning: Mutex<()>,
+    /// The pace of the connection that begins.
     next: Mutex<Option<Arc<Pace>>>,
 }
 
 impl Paced {
     pub(super) fn new(inner: Arc<dyn AsyncUdpSocket>) -> Arc<Self> {
-        Arc::new(Self { inner, next: Mutex::default() })
+        Arc::new(Self { inner, beginning: Mutex::default(), next: Mutex::default() })
     }
 
     /// Begins a connection that keeps a pace: the library asks for what says when it may send while it begins.
     pub(super) fn begin<T>(&self, pace: &Arc<Pace>, begin: impl FnOnce() -> T) -> T {
-        // Nobody else begins meanwhile, or would get this pace.
-        static BEGINNING: Mutex<()> = Mutex::new(());
-        let _alone = BEGINNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.beginning.lock().unwrap_or_else(PoisonError::into_inner);
         *self.slot() = Some(Arc::clone(pace));
         let begun = begin();
         *self.slot() = None;
