@@ -85,7 +85,8 @@ async fn packets_wear_masks_and_keep_a_rate_below_it() {
             "quicParams": { "congestion": "force-brutal", "brutalUp": "16 mbps" }
         })
     };
-    let mut served = server(port, &authority.issue(NAME));
+    let certificate = authority.issue(NAME);
+    let mut served = server(port, &certificate);
     served["inbounds"][0]["streamSettings"]["finalmask"] = mask("a cloak");
     let _server = House::start_there(&served);
     let mut config = client(port, &authority, json!({}), &[]);
