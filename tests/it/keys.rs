@@ -75,8 +75,8 @@ fn what_is_no_key_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn texts_of_vlessenc_make_a_working_pair() {
+/// Both texts of each pair that `vlessenc` prints.
+fn vlessenc() -> Vec<(String, String)> {
     let text = told(&["vlessenc"]);
     let labels: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("Authentication: ")).collect();
     assert_eq!(labels, ["X25519, not Post-Quantum", "ML-KEM-768, Post-Quantum"]);
@@ -87,41 +87,85 @@ async fn texts_of_vlessenc_make_a_working_pair() {
     };
     let (decryptions, encryptions) = (listed("decryption"), listed("encryption"));
     assert_eq!((decryptions.len(), encryptions.len()), (2, 2));
+    decryptions.into_iter().zip(encryptions).collect()
+}
+
+const ID: &str = "b831381d-6324-4d53-ad4f-8cda48b30811";
+
+fn server(port: u16, decryption: &str) -> Engine {
+    let config = format!(
+        r#"{{ "inbounds": [{{ "protocol": "vless", "listen": "127.0.0.1", "port": {port},
+        "settings": {{ "clients": [{{ "id": "{ID}" }}], "decryption": "{decryption}" }} }}],
+        "outbounds": [{{ "protocol": "freedom", "settings": {{ "finalRules": [{{ "action": "allow" }}] }} }}] }}"#
+    );
+    Engine::start("server.json", &config, &[port])
+}
+
+/// Leads whoever comes to `door` to the target, through a server.
+fn client(door: u16, server: u16, encryption: &str, target: u16) -> Engine {
+    let config = format!(
+        r#"{{ "log": {{ "loglevel": "info" }}, "inbounds": [{{ "protocol": "dokodemo-door", "listen": "127.0.0.1", "port": {door},
+        "settings": {{ "address": "127.0.0.1", "port": {target}, "network": "tcp" }} }}],
+        "outbounds": [{{ "protocol": "vless", "settings": {{ "address": "127.0.0.1", "port": {server},
+        "id": "{ID}", "encryption": "{encryption}" }} }}] }}"#
+    );
+    Engine::start("client.json", &config, &[door])
+}
+
+/// A target that gives back what comes.
+async fn echo() -> u16 {
     let target = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
-    let at = target.local_addr().expect("it is bound");
-    for (decryption, encryption) in decryptions.iter().zip(&encryptions) {
-        let (server, door) = (free_port(), free_port());
-        let id = "b831381d-6324-4d53-ad4f-8cda48b30811";
-        let _server = Engine::start(
-            "server.json",
-            &format!(
-                r#"{{ "inbounds": [{{ "protocol": "vless", "listen": "127.0.0.1", "port": {server},
-                "settings": {{ "clients": [{{ "id": "{id}" }}], "decryption": "{decryption}" }} }}],
-                "outbounds": [{{ "protocol": "freedom", "settings": {{ "finalRules": [{{ "action": "allow" }}] }} }}] }}"#
-            ),
-            &[server],
-        );
-        let _client = Engine::start(
-            "client.json",
-            &format!(
-                r#"{{ "inbounds": [{{ "protocol": "dokodemo-door", "listen": "127.0.0.1", "port": {door},
-                "settings": {{ "address": "127.0.0.1", "port": {}, "network": "tcp" }} }}],
-                "outbounds": [{{ "protocol": "vless", "settings": {{ "address": "127.0.0.1", "port": {server},
-                "id": "{id}", "encryption": "{encryption}" }} }}] }}"#,
-                at.port()
-            ),
-            &[door],
-        );
-        // The second comes by a ticket.
-        for _ in 0..2 {
-            let mut near = TcpStream::connect(("127.0.0.1", door)).await.expect("the door is open");
-            near.write_all(b"through it").await.expect("it takes bytes");
-            let mut room = [0; 10];
-            // Whoever looks whether the door is open comes through too, and says nothing.
-            while target.accept().await.expect("it comes").0.read_exact(&mut room).await.is_err() {}
-            assert_eq!(&room, b"through it");
+    let port = target.local_addr().expect("it is bound").port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = target.accept().await {
+            tokio::spawn(async move {
+                let (mut read, mut write) = stream.split();
+                let _ = tokio::io::copy(&mut read, &mut write).await;
+            });
         }
+    });
+    port
+}
+
+/// Whether words come back through the door.
+async fn carries(door: u16) -> bool {
+    let mut near = TcpStream::connect(("127.0.0.1", door)).await.expect("the door is open");
+    let mut room = [0; 10];
+    near.write_all(b"through it").await.is_ok() && near.read_exact(&mut room).await.is_ok() && &room == b"through it"
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn texts_of_vlessenc_make_a_working_pair() {
+    let target = echo().await;
+    for (decryption, encryption) in vlessenc() {
+        let (port, door) = (free_port(), free_port());
+        let _server = server(port, &decryption);
+        let _client = client(door, port, &encryption, target);
+        // The second comes by a ticket.
+        assert!(carries(door).await && carries(door).await);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_of_another_server_carry_nothing_and_are_told_of() {
+    let (port, door, target) = (free_port(), free_port(), echo().await);
+    let _server = server(port, &vlessenc()[0].0);
+    let client = client(door, port, &vlessenc()[0].1, target);
+    assert!(!carries(door).await);
+    assert!(client.output().contains("handshake"), "{}", client.output());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_was_started_again_costs_one_flow_at_most() {
+    let (port, door, target) = (free_port(), free_port(), echo().await);
+    let (decryption, encryption) = vlessenc().remove(1);
+    let first = server(port, &decryption);
+    let _client = client(door, port, &encryption, target);
+    assert!(carries(door).await && carries(door).await);
+    drop(first);
+    let _again = server(port, &decryption);
+    let _ = carries(door).await;
+    assert!(carries(door).await && carries(door).await);
 }
 
 #[test]

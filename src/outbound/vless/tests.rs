@@ -116,3 +116,25 @@ async fn vision_needs_something_to_leave_and_lets_no_http3_through_by_itself() {
     let error = vless.associate(&house, &flow).await.err().unwrap();
     assert!(error.to_string().contains("UDP/443"), "{error}");
 }
+
+/// Somebody with other keys closes without a word.
+#[tokio::test]
+async fn a_server_that_does_not_answer_the_handshake_is_to_blame() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let key = encryption::PrivateKey::new(&[5; 32]).unwrap();
+    let keys = vec![encryption::PublicKey::new(key.public()).unwrap()];
+    let client = encryption::Client::new(keys, encryption::Mode::Native, encryption::Padding::default(), true);
+    let address = listener.local_addr().unwrap().into();
+    let server = VlessServer { address, id: Id::new([7; 16]), vision: None, encryption: Some(client) };
+    let vless = Vless::new(Dialer::raw(SocketOptions::default(), Families::Any), vec![server]);
+    let serving = async {
+        let (mut server, _) = listener.accept().await.unwrap();
+        server.read_exact(&mut [0; 1000]).await.unwrap();
+    };
+    let (house, flow) = (House::default(), flow("a.example:443"));
+    let (opened, ()) = tokio::join!(vless.connect(&house, &flow, b"first"), serving);
+    let error = opened.err().unwrap();
+    assert_eq!((error.stage, error.blame), (Stage::Handshake, crate::flow::Blame::Server));
+    // Nothing of the flow has left, so that another member can still take it.
+    assert!(!flow.meter.is_given());
+}

@@ -91,3 +91,23 @@ async fn a_server_that_was_started_again_costs_a_client_one_connection() {
     assert!(error.to_string().contains("does not know the ticket"), "{error}");
     joined(&client, &again).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_hello_with_a_ticket_counts_once() {
+    let (client, server) = pair(Mode::Xorpub);
+    joined(&client, &server).await;
+    let (near, mut tap) = duplex(4096);
+    let mut near = encrypt(Box::new(near), &client).await.unwrap();
+    near.write_all(b"first").await.unwrap();
+    let mut hello = vec![0; 4096];
+    let len = tap.read(&mut hello).await.unwrap();
+    for taken in [true, false] {
+        let (mut again, far) = duplex(4096);
+        again.write_all(&hello[..len]).await.unwrap();
+        let mut far: BoxStream = Box::new(far);
+        let decrypted = decrypt(&mut far, &server, SECOND).await;
+        assert_eq!(decrypted.is_ok(), taken);
+        drop(far);
+        assert_eq!(again.read(&mut [0; 10]).await.unwrap(), 0);
+    }
+}
