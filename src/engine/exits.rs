@@ -90,7 +90,9 @@ impl Maker<'_> {
             OutboundKind::Hysteria(served) => {
                 let way = self.way(written, Inner::Http3)?;
                 if !way.is_hysteria() {
-                    return Err("a hysteria outbound needs network `hysteria`".to_owned());
+                    return Err(
+                        "a hysteria outbound needs `\"network\": \"hysteria\"` in its streamSettings".to_owned()
+                    );
                 }
                 Outbound::Hysteria(Hysteria::new(way, served.servers.iter().map(WrittenServer::target).collect()))
             }

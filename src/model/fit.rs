@@ -168,7 +168,7 @@ impl Findings<'_> {
             ),
         ];
         for (_, message, help) in faults.into_iter().filter(|(bad, ..)| *bad) {
-            self.found.push(Problem::at(self.at, Severity::Error, Kind::Conflict, message).help(help));
+            self.found.push(Problem::at(self.at, Severity::Warning, Kind::Conflict, message).help(help));
         }
     }
 

@@ -15,7 +15,7 @@ pub enum TransportError {
         what: &'static str,
     },
     /// Hysteria without TLS.
-    #[error("network hysteria needs security tls")]
+    #[error("network hysteria needs `\"security\": \"tls\"` in streamSettings")]
     NoTls,
     /// A REALITY server whose settings are those of a client.
     #[error("realitySettings of an inbound need a \"target\"")]

@@ -42,6 +42,7 @@ pub fn base(record: &str, word: &str) -> Value {
         ("Peer", _) => json!({ "publicKey": ZERO }),
         ("Wireguard", _) => json!({ "secretKey": ZERO }),
         ("HysteriaUser", _) => json!({ "auth": "x" }),
+        ("Salamander", _) => json!({ "password": "a cloak" }),
         ("HysteriaIn" | "HysteriaCarrier", _) => json!({ "version": 2 }),
         ("Fallback", _) => json!({ "dest": 80 }),
         ("Fragment", _) => json!({ "length": 5, "interval": 5 }),
@@ -196,7 +197,7 @@ pub fn sample(record: &str, word: &str, key: &str) -> Option<Value> {
         ("Observatory" | "BurstObservatory", "idle") => json!("7m"),
         ("Kcp", "seed") => json!("x"),
         ("Mask", "tcp") => json!([{ "type": "sudoku" }]),
-        ("Mask", "udp") => json!([{ "type": "salamander" }]),
+        ("Mask", "udp") => json!([{ "type": "salamander", "settings": { "password": "a cloak" } }]),
         ("Mask", "quicParams") => json!({ "congestion": "bbr" }),
         ("Server", "users") => match word {
             "vless" => json!([{ "id": "other", "encryption": "none" }]),

@@ -8,7 +8,7 @@ use crate::proto::hysteria::auth::Users;
 /// Users listed take the place of the one whose password stands in the stream, as in Xray.
 pub(super) fn hysteria(written: &HysteriaIn, stream: &Stream) -> Result<Hysteria, String> {
     let Carrier::Hysteria(carrier) = &stream.carrier else {
-        return Err("a hysteria inbound needs network `hysteria`".to_owned());
+        return Err("a hysteria inbound needs `\"network\": \"hysteria\"` in its streamSettings".to_owned());
     };
     let listed = written
         .clients
