@@ -29,5 +29,6 @@ pub mod simulate;
 pub mod telemetry;
 pub mod tls;
 pub mod transport;
+pub mod tunnel;
 pub mod update;
 pub mod wire;

@@ -1,0 +1,17 @@
+//! The two ends of what a packet belongs to.
+
+use std::net::SocketAddr;
+
+/// Where a packet comes from and goes to, or, of a connection, this end and the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Ends {
+    pub(super) from: SocketAddr,
+    pub(super) to: SocketAddr,
+}
+
+impl Ends {
+    /// The same, seen from the other side.
+    pub(super) fn turned(self) -> Self {
+        Self { from: self.to, to: self.from }
+    }
+}
