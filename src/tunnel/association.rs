@@ -7,8 +7,7 @@ use std::task::{Context, Poll, ready};
 use bytes::{Bytes, BytesMut};
 use tokio::sync::mpsc;
 
-use super::ends::Ends;
-use super::handle::Datagrams;
+use super::ends::{Datagrams, Ends, Looks};
 use crate::addr::Target;
 use crate::flow::Packets;
 
@@ -20,6 +19,7 @@ pub struct Association {
     near: Near,
     heard: mpsc::Receiver<(SocketAddr, Bytes)>,
     out: Datagrams,
+    _tunnel: Looks,
 }
 
 /// Who speaks on this side of the tunnel's packets.
@@ -32,9 +32,9 @@ pub(super) enum Near {
 }
 
 impl Association {
-    pub(super) fn new(near: Near, out: Datagrams) -> (Self, mpsc::Sender<(SocketAddr, Bytes)>) {
+    pub(super) fn new(near: Near, out: Datagrams, tunnel: Looks) -> (Self, mpsc::Sender<(SocketAddr, Bytes)>) {
         let (heard, receiver) = mpsc::channel(WAITING);
-        (Self { near, heard: receiver, out }, heard)
+        (Self { near, heard: receiver, out, _tunnel: tunnel }, heard)
     }
 
     fn ends(&self, peer: SocketAddr) -> Option<Ends> {

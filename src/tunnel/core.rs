@@ -9,11 +9,11 @@ use rand::RngExt;
 use smoltcp::time::Instant;
 use tokio::sync::mpsc;
 
+use super::ask::{Arrived, Ask};
 use super::association::{Association, Near};
 use super::conn::{Conn, Waiting};
-use super::ends::Ends;
+use super::ends::{Datagrams, Ends};
 use super::error::ConnectError;
-use super::handle::{Arrived, Command, Datagrams};
 use super::outbox::{Outbox, Place};
 use super::packet::{Packet, read, write_datagram};
 use super::peers::{Heard, Peers, places};
@@ -35,7 +35,7 @@ pub(super) struct Core {
     own: (Option<IpAddr>, Option<IpAddr>),
     mtu: usize,
     arrivals: Option<mpsc::Sender<Arrived>>,
-    commands: mpsc::WeakUnboundedSender<Command>,
+    looks: mpsc::WeakUnboundedSender<Ends>,
     datagrams: Datagrams,
     conns: HashMap<Ends, Conn>,
     due: BTreeSet<(Instant, Ends)>,
@@ -56,7 +56,7 @@ impl Core {
         settings: &Settings,
         endpoints: &[Option<SocketAddr>],
         arrivals: Option<mpsc::Sender<Arrived>>,
-        commands: mpsc::WeakUnboundedSender<Command>,
+        looks: mpsc::WeakUnboundedSender<Ends>,
         datagrams: Datagrams,
     ) -> Self {
         let first = |v4| settings.addresses.iter().find(|ip| ip.is_ipv4() == v4).copied();
@@ -65,7 +65,7 @@ impl Core {
             own: (first(true), first(false)),
             mtu: settings.mtu,
             arrivals,
-            commands,
+            looks,
             datagrams,
             conns: HashMap::new(),
             due: BTreeSet::new(),
@@ -110,12 +110,12 @@ impl Core {
     }
 
     fn called(&mut self, peer: usize, ends: Ends, now: Instant) {
-        let (Some(arrivals), Some(commands)) = (&self.arrivals, self.commands.upgrade()) else { return };
+        let (Some(arrivals), Some(looks)) = (&self.arrivals, self.looks.upgrade()) else { return };
         let Ok(place) = arrivals.try_reserve() else { return };
         if self.conns.len() >= CONNECTIONS {
             return;
         }
-        let (io, inner) = TunnelStream::new(ends, commands);
+        let (io, inner) = TunnelStream::new(ends, looks);
         let mut wire = Wire { mtu: self.mtu, packet: None, scratch: &mut self.scratch, send: &mut |_| {} };
         let conn = Conn::called(ends, &mut wire, rand::random(), peer, inner, now);
         self.conns.insert(ends, conn);
@@ -139,7 +139,8 @@ impl Core {
                 if self.associations.len() >= ASSOCIATIONS {
                     return;
                 }
-                let (io, heard) = Association::new(Near::Client(key), self.datagrams.clone());
+                let Some(looks) = self.looks.upgrade() else { return };
+                let (io, heard) = Association::new(Near::Client(key), self.datagrams.clone(), looks);
                 let _ = heard.try_send((other, payload));
                 self.associations.insert(key, heard);
                 place.send(Arrived::Packets { peer, client: key, target: other, io });
@@ -161,18 +162,22 @@ impl Core {
         }
     }
 
-    pub(super) fn command(&mut self, command: Command, now: Instant) {
-        match command {
-            Command::Connect(to, reply) => self.connect(to, reply, now),
-            Command::Bind(reply) => self.bind(reply),
-            Command::Look(ends) => self.advance(ends, None, now),
+    pub(super) fn ask(&mut self, ask: Ask, now: Instant) {
+        match ask {
+            Ask::Connect(to, reply) => self.connect(to, reply, now),
+            Ask::Bind(reply) => self.bind(reply),
         }
+    }
+
+    /// The outer end of a connection did something.
+    pub(super) fn look(&mut self, ends: Ends, now: Instant) {
+        self.advance(ends, None, now);
     }
 
     fn connect(&mut self, to: SocketAddr, reply: Waiting, now: Instant) {
         let own = if to.is_ipv4() { self.own.0 } else { self.own.1 };
-        let found = own.zip(self.peers.behind(to.ip())).zip(self.commands.upgrade());
-        let Some(((own, peer), commands)) = found.filter(|_| self.conns.len() < CONNECTIONS) else {
+        let found = own.zip(self.peers.behind(to.ip())).zip(self.looks.upgrade());
+        let Some(((own, peer), looks)) = found.filter(|_| self.conns.len() < CONNECTIONS) else {
             drop(reply.send(Err(ConnectError::NoRoute)));
             return;
         };
@@ -184,7 +189,7 @@ impl Core {
             drop(reply.send(Err(ConnectError::Target(std::io::ErrorKind::AddrInUse.into()))));
             return;
         };
-        let stream = TunnelStream::new(ends, commands);
+        let stream = TunnelStream::new(ends, looks);
         let mut wire = Wire { mtu: self.mtu, packet: None, scratch: &mut self.scratch, send: &mut |_| {} };
         let conn = Conn::calling(ends, &mut wire, rand::random(), peer, stream, reply, now);
         self.conns.insert(ends, conn);
@@ -200,7 +205,8 @@ impl Core {
         });
         // Whoever asked is told by the end of its question.
         let Some([v4, v6]) = free.filter(|_| self.associations.len() < ASSOCIATIONS) else { return };
-        let (association, heard) = Association::new(Near::Own { v4, v6 }, self.datagrams.clone());
+        let Some(looks) = self.looks.upgrade() else { return };
+        let (association, heard) = Association::new(Near::Own { v4, v6 }, self.datagrams.clone(), looks);
         for at in [v4, v6].into_iter().flatten() {
             self.associations.insert(at, heard.clone());
         }

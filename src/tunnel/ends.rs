@@ -2,6 +2,9 @@
 
 use std::net::SocketAddr;
 
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
 /// Where a packet comes from and goes to, or, of a connection, this end and the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Ends {
@@ -15,3 +18,10 @@ impl Ends {
         Self { from: self.to, to: self.from }
     }
 }
+
+/// Connections whose outer end did something. Every stream and every association holds one, so a tunnel lasts until the last
+/// is gone.
+pub(super) type Looks = mpsc::UnboundedSender<Ends>;
+
+/// Datagrams that leave.
+pub(super) type Datagrams = mpsc::Sender<(Ends, Bytes)>;

@@ -7,6 +7,7 @@
 //!
 //! Sources: the WireGuard paper (Donenfeld, 2017); how Xray uses the three reserved bytes of a message.
 
+mod ask;
 mod association;
 mod conn;
 mod core;
@@ -23,8 +24,9 @@ mod task;
 mod tests;
 mod wire;
 
+pub use ask::Arrived;
 pub use association::Association;
 pub use error::ConnectError;
-pub use handle::{Arrived, Line, Tunnel, open};
+pub use handle::{Line, Tunnel, open};
 pub use settings::{PeerSettings, Settings};
 pub use stream::TunnelStream;

@@ -12,8 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 use tokio_util::sync::PollSender;
 
-use super::ends::Ends;
-use super::handle::{Command, Commands};
+use super::ends::{Ends, Looks};
 use crate::flow::Stream;
 
 /// Bytes of a piece at most.
@@ -25,7 +24,7 @@ pub(super) const PIECES: usize = 4;
 /// A connection through a tunnel.
 pub struct TunnelStream {
     ends: Ends,
-    commands: Commands,
+    looks: Looks,
     /// None once this end has nothing more to say.
     up: Option<PollSender<Bytes>>,
     down: mpsc::Receiver<io::Result<Bytes>>,
@@ -45,13 +44,13 @@ pub(super) struct Inner {
 }
 
 impl TunnelStream {
-    pub(super) fn new(ends: Ends, commands: Commands) -> (Self, Inner) {
+    pub(super) fn new(ends: Ends, looks: Looks) -> (Self, Inner) {
         let (up, taken) = mpsc::channel(PIECES);
         let (given, down) = mpsc::channel(PIECES);
         let full = Arc::<AtomicBool>::default();
         let inner = Inner { up: taken, down: given, full: Arc::clone(&full) };
         let up = Some(PollSender::new(up));
-        (Self { ends, commands, up, down, piece: Bytes::new(), room: BytesMut::new(), full }, inner)
+        (Self { ends, looks, up, down, piece: Bytes::new(), room: BytesMut::new(), full }, inner)
     }
 
     /// The address of this end inside the tunnel.
@@ -63,7 +62,7 @@ impl TunnelStream {
     /// Lets the tunnel look at this connection.
     fn hint(&self) {
         // A tunnel that is over needs none: both queues tell.
-        let _ = self.commands.send(Command::Look(self.ends));
+        let _ = self.looks.send(self.ends);
     }
 }
 

@@ -13,10 +13,11 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 use smoltcp::time::Instant;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
 
+use super::ask::Ask;
 use super::core::Core;
 use super::ends::Ends;
-use super::handle::Command;
 use super::outbox::Place;
 
 /// How often WireGuard's timers are looked at.
@@ -25,7 +26,7 @@ const BEAT: Duration = Duration::from_millis(200);
 /// Buffers that are filled by one call.
 const BATCH: usize = 8;
 
-/// Commands and datagrams taken before the sockets have their turn.
+/// Looks and datagrams taken before the sockets have their turn.
 const TURN: usize = 256;
 
 /// Buffers for what comes.
@@ -65,12 +66,19 @@ impl Inbox {
     }
 }
 
+/// What a tunnel is asked for, and what it is given.
+pub(super) struct Queues {
+    pub(super) asked: mpsc::UnboundedReceiver<Ask>,
+    pub(super) looked: mpsc::UnboundedReceiver<Ends>,
+    pub(super) leaving: mpsc::Receiver<(Ends, Bytes)>,
+}
+
 /// Runs until nobody has the tunnel any more, or a socket breaks.
 pub(super) async fn run(
     mut core: Core,
     sockets: Vec<Arc<dyn AsyncUdpSocket>>,
-    mut commands: mpsc::UnboundedReceiver<Command>,
-    mut datagrams: mpsc::Receiver<(Ends, Bytes)>,
+    over: CancellationToken,
+    mut queues: Queues,
 ) {
     let mut inbox = Inbox::new(&sockets);
     let mut pollers: Vec<Option<Pin<Box<dyn UdpPoller>>>> = sockets.iter().map(|_| None).collect();
@@ -84,35 +92,35 @@ pub(super) async fn run(
                 Ok((socket, count)) => inbox.take(&mut core, socket, count, Instant::now()),
                 Err(error) => {
                     tracing::debug!(%error, "a tunnel's socket broke");
-                    core.over();
-                    return;
+                    return core.over();
                 }
             },
-            command = commands.recv() => {
-                let Some(command) = command else { return };
+            looked = queues.looked.recv() => {
+                let Some(ends) = looked else { return };
                 let now = Instant::now();
-                core.command(command, now);
+                core.look(ends, now);
                 for _ in 0..TURN {
-                    let Ok(command) = commands.try_recv() else { break };
-                    core.command(command, now);
+                    let Ok(ends) = queues.looked.try_recv() else { break };
+                    core.look(ends, now);
                 }
             }
-            Some((ends, payload)) = datagrams.recv() => {
+            Some(ask) = queues.asked.recv() => core.ask(ask, Instant::now()),
+            Some((ends, payload)) = queues.leaving.recv() => {
                 core.datagram(ends, &payload);
                 for _ in 0..TURN {
-                    let Ok((ends, payload)) = datagrams.try_recv() else { break };
+                    let Ok((ends, payload)) = queues.leaving.try_recv() else { break };
                     core.datagram(ends, &payload);
                 }
             }
             () = sleep(due.unwrap_or(Duration::MAX)), if due.is_some() => core.pass(Instant::now()),
             _ = beat.tick() => core.tick(),
+            () = over.cancelled() => return core.over(),
         }
         while let Some(full) = core.out.flush(&sockets) {
             let (Some(poller), Some(socket)) = (pollers.get_mut(full), sockets.get(full)) else { return };
             let poller = poller.get_or_insert_with(|| Arc::clone(socket).create_io_poller());
             if poll_fn(|cx| poller.as_mut().poll_writable(cx)).await.is_err() {
-                core.over();
-                return;
+                return core.over();
             }
         }
     }

@@ -52,8 +52,9 @@ fn pair(preshared: [Option<u8>; 2]) -> (Tunnel, mpsc::Receiver<Arrived>, Tunnel)
     let client = settings(1, 2, &["10.0.0.2", "fd00::2"], &all, preshared[0]);
     let server = settings(2, 1, &["10.0.0.1", "fd00::1"], &["10.0.0.2/32", "fd00::2/128"], preshared[1]);
     let (arrivals, arrived) = mpsc::channel(1024);
-    let server = open(&server, Line { sockets: vec![far], endpoints: vec![None] }, Some(arrivals));
-    let client = open(&client, Line { sockets: vec![near], endpoints: vec![Some(at)] }, None);
+    let server =
+        open(&server, Line { sockets: vec![far], endpoints: vec![None], over: Default::default() }, Some(arrivals));
+    let client = open(&client, Line { sockets: vec![near], endpoints: vec![Some(at)], over: Default::default() }, None);
     (client, arrived, server)
 }
 
@@ -200,8 +201,10 @@ async fn noise_and_repeated_messages_change_nothing() {
     let client = settings(1, 2, &["10.0.0.2"], &all, None);
     let server = settings(2, 1, &["10.0.0.1"], &all, None);
     let (arrivals, mut arrived) = mpsc::channel(1024);
-    let _server = open(&server, Line { sockets: vec![far], endpoints: vec![None] }, Some(arrivals));
-    let client = open(&client, Line { sockets: vec![near], endpoints: vec![Some(middle)] }, None);
+    let _server =
+        open(&server, Line { sockets: vec![far], endpoints: vec![None], over: Default::default() }, Some(arrivals));
+    let client =
+        open(&client, Line { sockets: vec![near], endpoints: vec![Some(middle)], over: Default::default() }, None);
     tokio::spawn(async move {
         loop {
             echo(&mut arrived).await;
@@ -222,7 +225,7 @@ async fn noise_and_repeated_messages_change_nothing() {
 #[tokio::test]
 async fn an_address_behind_nobody_is_told_at_once() {
     let ((near, _), (_far, at)) = (socket(), socket());
-    let line = Line { sockets: vec![near], endpoints: vec![Some(at)] };
+    let line = Line { sockets: vec![near], endpoints: vec![Some(at)], over: Default::default() };
     let client = open(&settings(1, 2, &["10.0.0.2"], &["10.0.0.0/8"], None), line, None);
     for target in ["11.0.0.1:80", "[2001:db8::1]:80"] {
         let told = timeout(LIMIT, client.connect(target.parse().unwrap())).await.unwrap();
