@@ -5,6 +5,7 @@ mod shadowsocks;
 mod trojan;
 mod vless;
 mod vmess;
+mod wireguard;
 
 use std::sync::Arc;
 
@@ -24,15 +25,16 @@ use crate::model::protocol::{
 };
 use crate::model::server::Server as WrittenServer;
 use crate::model::sockopt::SockOpt;
+use crate::model::stream::Stream;
 use crate::net::{Families, SocketOptions};
 use crate::outbound::{
     Answer, Blackhole, FinalRule, FinalRules, Freedom, Hijack, Http, Hysteria, Lookup, Loopback, Mux, Noise,
     NoiseBytes, Outbound, Redirect, Responder, Server, Socks, Source, Version, Way, Within,
 };
 use crate::proto::fragment::{Fragment, Writes};
-use crate::shape::{Dialect, Ranged};
+use crate::shape::Ranged;
 use crate::tls::{Crypto, Inner};
-use crate::transport::Dialer;
+use crate::transport::{Dialer, masks};
 
 /// What all outbounds are made with.
 pub(super) struct Maker<'a> {
@@ -101,7 +103,13 @@ impl Maker<'_> {
                 Outbound::Vless(vless::vless(self.way(written, inner)?, served)?)
             }
             OutboundKind::Vmess(served) => Outbound::Vmess(vmess::vmess(self.way(written, Inner::Opaque)?, served)),
-            other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
+            OutboundKind::Wireguard(tunnel) => {
+                // Carrier and security mean nothing to it, as in Xray.
+                let stream = Stream { sockopt: written.stream.sockopt.clone(), ..Stream::default() };
+                let way = self.way_by(written, &stream, Inner::Opaque)?;
+                let masks = masks(&written.stream.mask.udp).map_err(|error| error.to_string())?;
+                Outbound::Wireguard(wireguard::wireguard(way, tunnel, masks)?)
+            }
         })
     }
 
@@ -123,7 +131,11 @@ impl Maker<'_> {
 
     /// The way to a proxy server.
     fn way(&self, written: &Written, inner: Inner) -> Result<Way, String> {
-        let dialer = Dialer::new(&written.carried(), inner, self.crypto).map_err(|error| error.to_string())?;
+        self.way_by(written, &written.carried(), inner)
+    }
+
+    fn way_by(&self, written: &Written, stream: &Stream, inner: Inner) -> Result<Way, String> {
+        let dialer = Dialer::new(stream, inner, self.crypto).map_err(|error| error.to_string())?;
         Ok(match self.behind(written) {
             Some(outbound) if goes_along(written) => Way::through(dialer, outbound),
             Some(outbound) => Way::through(dialer, outbound).with_direct_download(),

@@ -42,6 +42,7 @@ mod snapshot;
 mod sniffing;
 mod tasks;
 mod tell;
+mod tunnels;
 mod web;
 
 pub use diff::Applied;

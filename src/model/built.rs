@@ -111,6 +111,11 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
         OutboundKind::Freedom(_) | OutboundKind::Dns(_) => {
             parts.extend(stream::dialing_parts(&outbound.stream.sockopt));
         }
+        // Neither carrier nor security, but masks.
+        OutboundKind::Wireguard(_) => {
+            parts.extend(stream::packet_parts(&outbound.stream));
+            parts.extend(stream::dialing_parts(&outbound.stream.sockopt));
+        }
         kind => {
             match kind {
                 OutboundKind::Http(_)
@@ -122,7 +127,8 @@ fn outbound_parts(outbound: &Outbound) -> Vec<Part> {
                 OutboundKind::Vless(served) => {
                     parts.extend(served.servers.iter().flat_map(|server| vless::client(&server.account)));
                 }
-                kind => parts.push(refuse(format!("the protocol {}", kind.word(Dialect::Json)))),
+                // Those above.
+                _ => {}
             }
             let stream = outbound.carried();
             parts.extend(stream::parts(&stream));

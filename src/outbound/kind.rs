@@ -16,6 +16,7 @@ use super::socks::Socks;
 use super::trojan::Trojan;
 use super::vless::Vless;
 use super::vmess::Vmess;
+use super::wireguard::Wireguard;
 use crate::addr::Network;
 use crate::flow::{BoxFuture, BoxPackets, BoxStream, DialError, Flow, Services, Stage};
 
@@ -48,6 +49,8 @@ pub enum Outbound {
     Vless(Vless),
     /// Through a VMess server.
     Vmess(Vmess),
+    /// Through a tunnel of packets.
+    Wireguard(Wireguard),
 }
 
 impl Outbound {
@@ -72,6 +75,7 @@ impl Outbound {
             Self::Trojan(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Vless(kind) => Box::pin(kind.connect(cx, flow, first)).await,
             Self::Vmess(kind) => Box::pin(kind.connect(cx, flow, first)).await,
+            Self::Wireguard(kind) => Box::pin(kind.connect(cx, flow, first)).await,
         }
     }
 
@@ -93,6 +97,7 @@ impl Outbound {
             Self::Trojan(kind) => Box::pin(kind.associate(&**cx, flow)).await,
             Self::Vless(kind) => Box::pin(kind.associate(cx, flow)).await,
             Self::Vmess(kind) => Box::pin(kind.associate(cx, flow)).await,
+            Self::Wireguard(kind) => Box::pin(kind.associate(&**cx, flow)).await,
         }
     }
 
@@ -101,7 +106,7 @@ impl Outbound {
     #[must_use]
     pub fn waits_for_target(&self) -> bool {
         match self {
-            Self::Freedom(_) | Self::Http(_) | Self::Loopback(_) | Self::Socks(_) => true,
+            Self::Freedom(_) | Self::Http(_) | Self::Loopback(_) | Self::Socks(_) | Self::Wireguard(_) => true,
             Self::Mux(kind) => kind.waits_for_target(),
             Self::Blackhole(_)
             | Self::Dns(_)
@@ -126,7 +131,8 @@ impl Outbound {
             | Self::Shadowsocks(_)
             | Self::Trojan(_)
             | Self::Vless(_)
-            | Self::Vmess(_) => true,
+            | Self::Vmess(_)
+            | Self::Wireguard(_) => true,
             Self::Mux(kind) => kind.carries(network),
             Self::Http(_) | Self::Responder(_) => network != Network::Udp,
             Self::Socks(kind) => network != Network::Udp || kind.carries_datagrams(),

@@ -31,6 +31,7 @@ mod trojan;
 mod vless;
 mod vmess;
 mod way;
+mod wireguard;
 
 #[cfg(test)]
 mod testing;
@@ -56,3 +57,4 @@ pub use trojan::{Trojan, TrojanServer};
 pub use vless::{Vision, Vless, VlessServer};
 pub use vmess::{Vmess, VmessServer};
 pub use way::Way;
+pub use wireguard::Wireguard;

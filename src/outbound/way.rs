@@ -104,6 +104,15 @@ impl Way {
         self.dialer.line(&bare, server, Blame::Server).await
     }
 
+    /// A port by which messages of a protocol of its own go to a server.
+    pub(super) async fn port(&self, cx: &dyn Services, flow: &Flow, server: &Target) -> Result<quic::Port, DialError> {
+        let Some(outbound) = self.through else {
+            return self.dialer.own(cx, local(self.from, flow), server, Blame::Server).port().await;
+        };
+        let to = told(cx, &self.dialer, server).await?;
+        Through { cx, outbound, hop: hop(flow, Network::Udp, &to)? }.port().await
+    }
+
     /// Where the datagrams of a server go: to its first address. Another outbound finds that itself, unless the
     /// configuration has names resolved here.
     pub(super) async fn endpoint(&self, cx: &dyn Services, flow: &Flow, server: &Target) -> Result<Target, DialError> {

@@ -41,6 +41,17 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
 
 /// The masks that cannot be put on. Those of UDP are put on the packets of QUIC alone.
 fn mask_parts(stream: &Stream) -> Vec<Part> {
+    let bare = !matches!(stream.carrier, Carrier::Hysteria(_)) && !is_http3(stream);
+    masks_not_built(stream, bare)
+}
+
+/// The same of what sends packets of its own whatever the carrier is.
+pub(super) fn packet_parts(stream: &Stream) -> Vec<Part> {
+    masks_not_built(stream, false)
+}
+
+/// Those that nothing wears, or all where `bare` says that here none is worn.
+fn masks_not_built(stream: &Stream, bare: bool) -> Vec<Part> {
     let named = |at: usize, of: &str, word: &str| refuse(format!("{word} (finalmask.{of}[{at}])"));
     let tcp = stream.mask.tcp.iter().enumerate().map(|(at, mask)| named(at, "tcp", mask.word(Dialect::Json)));
     let worn = |mask: &UdpMask| match mask {
@@ -48,7 +59,6 @@ fn mask_parts(stream: &Stream) -> Vec<Part> {
         UdpMask::Salamander(set) => set.packet_size == Default::default(),
         _ => false,
     };
-    let bare = !matches!(stream.carrier, Carrier::Hysteria(_)) && !is_http3(stream);
     let udp = stream.mask.udp.iter().enumerate().filter(|(_, mask)| bare || !worn(mask));
     let udp = udp.map(|(at, mask)| match mask {
         UdpMask::Salamander(set) if set.packet_size != Default::default() => {

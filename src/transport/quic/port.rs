@@ -38,6 +38,16 @@ pub enum Port {
     },
 }
 
+/// A port without QUIC: whoever has it speaks its own protocol.
+pub struct Bare {
+    /// The socket.
+    pub socket: Arc<dyn AsyncUdpSocket>,
+    /// The server as the socket knows it.
+    pub to: SocketAddr,
+    /// What ends when an association does; none where there is only a socket.
+    pub driver: Option<JoinHandle<()>>,
+}
+
 /// A port that is open: what sends by it, the address to call, and what ends when an association does.
 pub(super) struct Opened {
     pub(super) endpoint: Endpoint,
@@ -48,6 +58,19 @@ pub(super) struct Opened {
 
 impl Port {
     pub(super) fn open(self, masks: Option<&Arc<Masks>>, hop: Option<&Arc<Hop>>) -> io::Result<Opened> {
+        let Bare { socket, to, driver } = self.bare(masks, hop)?;
+        let socket = Paced::new(socket);
+        let abstracted = Arc::clone(&socket) as Arc<dyn AsyncUdpSocket>;
+        let config = EndpointConfig::default();
+        let endpoint = Endpoint::new_with_abstract_socket(config, None, abstracted, Arc::new(TokioRuntime))?;
+        Ok(Opened { endpoint, socket, to, driver })
+    }
+
+    /// Opens it for messages of another protocol, which wear these masks.
+    ///
+    /// # Errors
+    /// Whatever the kernel says.
+    pub fn bare(self, masks: Option<&Arc<Masks>>, hop: Option<&Arc<Hop>>) -> io::Result<Bare> {
         let (bare, to, driver): (Arc<dyn AsyncUdpSocket>, _, _) = match (self, hop) {
             (Self::Own { socket, to, .. }, None) => (TokioRuntime.wrap_udp_socket(socket)?, to, None),
             (Self::Own { socket, to, options }, Some(hop)) => {
@@ -58,14 +81,11 @@ impl Port {
                 (socket, BEYOND, Some(driver))
             }
         };
-        let socket = Paced::new(match masks {
+        let socket = match masks {
             Some(masks) => Masked::new(bare, Arc::clone(masks)),
             None => bare,
-        });
-        let abstracted = Arc::clone(&socket) as Arc<dyn AsyncUdpSocket>;
-        let config = EndpointConfig::default();
-        let endpoint = Endpoint::new_with_abstract_socket(config, None, abstracted, Arc::new(TokioRuntime))?;
-        Ok(Opened { endpoint, socket, to, driver })
+        };
+        Ok(Bare { socket, to, driver })
     }
 }
 
