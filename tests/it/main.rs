@@ -48,3 +48,4 @@ mod updating;
 mod verdict;
 mod ways;
 mod web;
+mod wireguard;
