@@ -126,7 +126,8 @@ impl Conn {
             Some(left) => Some(self.next.map_or(left + FAREWELL, |next| next.min(left + FAREWELL))),
             None => self.next,
         };
-        self.sockets.get::<Socket<'_>>(self.socket).state() != State::Closed
+        // What came before a bad end, and that it was bad, has to be told first.
+        self.down.is_some() || self.sockets.get::<Socket<'_>>(self.socket).state() != State::Closed
     }
 
     /// Moves bytes between the socket and the queues. Whether the socket has something to say because of it.
@@ -174,6 +175,9 @@ fn send(socket: &mut Socket<'_>, up: &mut Option<mpsc::Receiver<Bytes>>, piece: 
     let mut moved = false;
     loop {
         if !piece.is_empty() {
+            if matches!(socket.state(), State::Listen | State::SynReceived) {
+                return moved;
+            }
             if !socket.may_send() {
                 piece.clear();
                 *up = None;
@@ -213,12 +217,7 @@ fn receive(
             *down = None;
             return true;
         }
-        let mut place = queue.try_reserve();
-        if matches!(place, Err(TrySendError::Full(()))) && !full.swap(true, Ordering::AcqRel) {
-            // Either the reader sees this, or it took something before and there is place now.
-            place = queue.try_reserve();
-        }
-        let Ok(place) = place else { return moved };
+        let Ok(place) = place(queue, full) else { return moved };
         let taken = socket.recv(|bytes| {
             let len = bytes.len().min(PIECE);
             if room.capacity() < len {
@@ -238,12 +237,28 @@ fn receive(
             State::CloseWait | State::LastAck | State::Closing | State::TimeWait => *down = None,
             // It did not say so.
             State::Closed => {
-                if let Some(queue) = down.take() {
-                    let _ = queue.try_send(Err(io::ErrorKind::ConnectionReset.into()));
+                let told = down.as_ref().is_none_or(|queue| match place(queue, full) {
+                    Ok(place) => {
+                        place.send(Err(io::ErrorKind::ConnectionReset.into()));
+                        true
+                    }
+                    Err(error) => matches!(error, TrySendError::Closed(())),
+                });
+                if told {
+                    *down = None;
                 }
             }
             _ => {}
         }
     }
     moved
+}
+
+/// A place in the queue. Without one the reader is asked to say when it took something.
+fn place<'a, T>(queue: &'a mpsc::Sender<T>, full: &AtomicBool) -> Result<mpsc::Permit<'a, T>, TrySendError<()>> {
+    match queue.try_reserve() {
+        // Either the reader sees this, or it took something before and there is place now.
+        Err(TrySendError::Full(())) if !full.swap(true, Ordering::AcqRel) => queue.try_reserve(),
+        place => place,
+    }
 }
