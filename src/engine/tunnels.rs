@@ -57,7 +57,7 @@ fn key(written: &KeyOf<32>) -> Result<Zeroizing<[u8; 32]>, String> {
 
 /// An address of this end. Its prefix length says nothing here: everything goes through the tunnel.
 fn address(text: &str) -> Result<IpAddr, String> {
-    let bare = text.trim().split_once('/').map_or(text.trim(), |(address, _)| address);
+    let bare = text.trim().split_once('/').map_or_else(|| text.trim(), |(address, _)| address);
     bare.parse().map_err(|_| format!("address {text:?} is no IP address"))
 }
 

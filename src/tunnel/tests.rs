@@ -91,7 +91,7 @@ async fn streams_pass_both_ways_in_both_families() {
             timeout(LIMIT, async { tokio::join!(client.connect(target), echo(&mut arrived)) }).await.unwrap();
         let io = io.unwrap();
         assert_eq!((from, called), (io.local(), target));
-        let sent: Vec<u8> = (0..3_000_000_u32).map(|i| (i * 31 >> 3) as u8).collect();
+        let sent: Vec<u8> = (0..3_000_000_u32).map(|i| ((i * 31) >> 3) as u8).collect();
         let (mut read, mut write) = tokio::io::split(io);
         let mut got = vec![];
         timeout(LIMIT, async {
