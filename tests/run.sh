@@ -22,6 +22,9 @@ unbound    unbound           1.17.1
 v2ray      v2ray             4.34.0
 ss-server  shadowsocks-libev 3.3.5
 trojan     trojan            1.16.0
+ip         iproute2          6.1.0
+wg         wireguard-tools   1.0.20210914
+wireguard-go wireguard-go    0.0.20220316
 "
 bin="${CARGO_TARGET_DIR:-target}/peers"
 PATH="$PATH:/usr/sbin:/sbin"

@@ -6,6 +6,7 @@ mod shadowsocks;
 mod trojan;
 mod vless;
 mod vmess;
+mod wireguard;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -35,7 +36,11 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
         InboundKind::Vless(vless) if vless.has_vision() && vless.decryption.is_none() => Inner::Vision,
         _ => Inner::Opaque,
     };
-    let acceptor = Acceptor::new(&written.stream, inner, crypto).map_err(|error| error.to_string())?;
+    let acceptor = match &written.kind {
+        // Carrier and security mean nothing to it, as in Xray.
+        InboundKind::Wireguard(_) => Acceptor::raw(),
+        _ => Acceptor::new(&written.stream, inner, crypto).map_err(|error| error.to_string())?,
+    };
     let (kind, networks) = match &written.kind {
         InboundKind::Socks(socks) => (Kind::Mixed(mixed(socks)?), Networks::TCP),
         InboundKind::Http(http) => {
@@ -48,6 +53,7 @@ pub(super) fn door(written: &Written, policy: &Policy, crypto: &Crypto) -> Resul
         InboundKind::Hysteria(kind) => (Kind::Hysteria(hysteria::hysteria(kind, &written.stream)?), Networks::TCP),
         InboundKind::Vless(written) => (Kind::Vless(vless::vless(written)?), Networks::TCP),
         InboundKind::Vmess(kind) => (Kind::Vmess(vmess::vmess(kind, &written.stream)), Networks::TCP),
+        InboundKind::Wireguard(kind) => (Kind::Wireguard(wireguard::wireguard(kind, &written.stream)?), Networks::UDP),
         #[allow(unreachable_patterns, reason = "kinds are read before they are built")]
         other => return Err(format!("the protocol {} is not built yet", other.word(Dialect::Json))),
     };
@@ -145,11 +151,15 @@ const PORTS: usize = 1024;
 
 fn places(written: &Written, networks: Networks, acceptor: &Acceptor) -> Result<Vec<Place>, String> {
     let quic = acceptor.quic().is_some();
+    let tunnel = matches!(written.kind, InboundKind::Wireguard(_));
     let ip = match &written.listen {
         Listen::Any => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         Listen::Ip(ip) => *ip,
         Listen::Unix { .. } | Listen::Abstract { .. } if quic => {
             return Err("QUIC (HTTP/3, hysteria) cannot be spoken at a Unix socket".into());
+        }
+        Listen::Unix { .. } | Listen::Abstract { .. } if tunnel => {
+            return Err("a tunnel of packets cannot end at a Unix socket".into());
         }
         Listen::Unix { path, mode } => {
             return Ok(vec![Place::Unix(UnixPlace::File { path: path.into(), mode: *mode })]);
@@ -167,6 +177,9 @@ fn places(written: &Written, networks: Networks, acceptor: &Acceptor) -> Result<
             return Err(format!("more than {PORTS} ports: have the firewall send them all to one (REDIRECT)"));
         }
         return Ok(vec![Place::Quics(ports.iter().map(|port| SocketAddr::new(ip, port)).collect())]);
+    }
+    if tunnel {
+        return Ok(ports.iter().map(|port| Place::Tunnel(SocketAddr::new(ip, port))).collect());
     }
     let each = |port| {
         let at = SocketAddr::new(ip, port);

@@ -88,7 +88,10 @@ impl Running {
         // Connections live without their listener; datagrams do not.
         seats
             .into_iter()
-            .filter(|seat| matches!(seat.place, Place::Udp(_) | Place::Quic(_) | Place::Quics(_)) && !seat.is_over())
+            .filter(|seat| {
+                matches!(seat.place, Place::Udp(_) | Place::Quic(_) | Place::Quics(_) | Place::Tunnel(_))
+                    && !seat.is_over()
+            })
             .collect()
     }
 }

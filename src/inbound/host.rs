@@ -15,6 +15,7 @@ use crate::flow::{BoxStream, Flow, Sink, Stream};
 use crate::net::{Session, SocketOptions, original_destination};
 use crate::proto::mux::is_carrier;
 use crate::transport::{AcceptError, Acceptor, Arrival, Arrivals, quic};
+use crate::tunnel;
 
 /// One inbound, ready to listen.
 #[derive(Debug)]
@@ -107,6 +108,13 @@ impl Host {
             let arriving = Box::pin(self.inbound.acceptor.accept_quic(caller, self.inbound.common.handshake)).await;
             self.arrive(arriving, visitor).await;
         });
+    }
+
+    /// Takes whoever came through the tunnel of a socket that is bound here.
+    pub(super) fn emerge(self: Arc<Self>, arrived: tunnel::Arrived, bound: SocketAddr) {
+        let Kind::Wireguard(kind) = &self.inbound.kind else { return };
+        let (accepted, source) = kind.accept(&self.inbound.common, arrived, bound);
+        tokio::spawn(async move { self.deliver(Ok(accepted), source).await });
     }
 
     async fn arrive(self: Arc<Self>, arrived: Result<Arrivals, AcceptError>, visitor: Visitor) {

@@ -16,6 +16,7 @@ use super::trojan::Trojan;
 use super::visit::{Accepted, Common, Fault, Visitor};
 use super::vless::Vless;
 use super::vmess::Vmess;
+use super::wireguard::Wireguard;
 use crate::addr::Network;
 use crate::flow::Sink;
 use crate::net::{Client, Session};
@@ -42,6 +43,8 @@ pub enum Kind {
     Vless(Vless),
     /// VMess.
     Vmess(Vmess),
+    /// WireGuard, whose visitors come through a tunnel.
+    Wireguard(Wireguard),
 }
 
 impl Kind {
@@ -71,6 +74,7 @@ impl Kind {
             Self::Trojan(kind) => kind.accept(common, visitor, arrival).await,
             Self::Vless(kind) => kind.accept(common, visitor, arrival).await,
             Self::Vmess(kind) => kind.accept(common, visitor, arrival).await,
+            Self::Wireguard(_) => Err(Fault::NotServed("streams without a tunnel")),
         }
     }
 
@@ -115,7 +119,8 @@ impl Kind {
             | Self::Socks(_)
             | Self::Trojan(_)
             | Self::Vless(_)
-            | Self::Vmess(_) => Err(Fault::NotServed("datagrams")),
+            | Self::Vmess(_)
+            | Self::Wireguard(_) => Err(Fault::NotServed("datagrams")),
         }
     }
 }

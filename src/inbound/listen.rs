@@ -1,4 +1,4 @@
-//! Listeners of one inbound: one for every port of its set, TCP, UDP or QUIC, or a Unix socket.
+//! Listeners of one inbound: one for every port of its set, TCP, UDP, QUIC or a tunnel, or a Unix socket.
 //!
 //! Binding and serving are two steps, so that a new configuration can be refused as a whole while the old one still runs.
 
@@ -14,6 +14,7 @@ use super::place::{ListenError, Place};
 #[cfg(unix)]
 use super::unix;
 use super::visit::Visitor;
+use super::wireguard;
 use crate::net::tcp::{self, accept_all, canonical};
 use crate::net::udp::{self, Datagrams};
 use crate::net::{Hours, SocketOptions, share};
@@ -33,6 +34,7 @@ enum Socket {
     Tcp(TcpListener),
     Udp(Arc<Datagrams>),
     Quic(Vec<UdpSocket>),
+    Tunnel(UdpSocket),
     #[cfg(unix)]
     Unix(unix::Listener),
 }
@@ -52,6 +54,7 @@ impl Listener {
                 let all: io::Result<Vec<_>> = all.iter().map(|at| udp::bare(*at, options)).collect();
                 all.map(Socket::Quic)
             }
+            Place::Tunnel(at) => udp::bare(*at, options).map(Socket::Tunnel),
             #[cfg(unix)]
             Place::Unix(place) => unix::listen(place).map(Socket::Unix),
         };
@@ -78,6 +81,7 @@ impl Listener {
             Socket::Tcp(listener) => listener.local_addr().ok(),
             Socket::Udp(socket) => socket.local().ok(),
             Socket::Quic(sockets) => sockets.first()?.local_addr().ok().map(canonical),
+            Socket::Tunnel(socket) => socket.local_addr().ok().map(canonical),
             #[cfg(unix)]
             Socket::Unix(_) => None,
         }
@@ -108,6 +112,11 @@ impl Listener {
                 let take = |caller| host.load_full().call(caller, local);
                 if let Err(error) = quic::listen(sockets, server, masks, &hours, take).await {
                     tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "a QUIC listener ended");
+                }
+            }
+            Socket::Tunnel(socket) => {
+                if let Err(error) = wireguard::serve(socket, &host, &hours).await {
+                    tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "a tunnel ended");
                 }
             }
             #[cfg(unix)]

@@ -29,6 +29,7 @@ mod users;
 mod visit;
 mod vless;
 mod vmess;
+mod wireguard;
 
 pub use association::Relay;
 pub use dokodemo::Dokodemo;
@@ -50,3 +51,4 @@ pub use users::{Member, Users};
 pub use visit::{Accepted, Common, Fault, Visitor};
 pub use vless::{Vless, VlessUser};
 pub use vmess::Vmess;
+pub use wireguard::Wireguard;

@@ -18,6 +18,8 @@ pub enum Place {
     Quic(SocketAddr),
     /// Several UDP ports at which QUIC is spoken as at one, by clients that go from port to port.
     Quics(Box<[SocketAddr]>),
+    /// A UDP port at which a tunnel of packets ends.
+    Tunnel(SocketAddr),
     /// A Unix socket.
     #[cfg(unix)]
     Unix(UnixPlace),
@@ -38,7 +40,7 @@ impl Place {
     #[must_use]
     pub fn is_any(&self) -> bool {
         match self {
-            Self::Tcp(at) | Self::Udp(at) | Self::Quic(at) => at.port() == 0,
+            Self::Tcp(at) | Self::Udp(at) | Self::Quic(at) | Self::Tunnel(at) => at.port() == 0,
             Self::Quics(all) => all.iter().any(|at| at.port() == 0),
             #[cfg(unix)]
             Self::Unix(_) => false,
@@ -72,7 +74,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(at) => write!(f, "tcp {at}"),
-            Self::Udp(at) => write!(f, "udp {at}"),
+            Self::Udp(at) | Self::Tunnel(at) => write!(f, "udp {at}"),
             Self::Quic(at) => write!(f, "quic {at}"),
             Self::Quics(all) => {
                 let Some((first, last)) = all.first().zip(all.last()) else { return f.write_str("quic nowhere") };

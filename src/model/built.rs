@@ -7,6 +7,7 @@ use crate::shape::{Dialect, Kind, Problem, Severity, Spot};
 use super::draft::Draft;
 use super::inbound::{Inbound, InboundKind};
 use super::outbound::{Outbound, OutboundKind};
+use super::protocol::WireStrategy;
 use super::routing::Rule;
 use super::services::Services;
 use super::sockopt::Tproxy;
@@ -79,9 +80,24 @@ fn inbound_parts(inbound: &Inbound) -> Vec<Part> {
             }
         }
         InboundKind::Vless(vless) => parts.extend(vless::server(vless)),
+        InboundKind::Wireguard(tunnel) => {
+            if tunnel.no_kernel_tun {
+                parts.push(skip("noKernelTun (a client's; packets never pass the kernel here)"));
+            }
+            if tunnel.domain_strategy != WireStrategy::default() {
+                parts.push(skip("domainStrategy (a client's)"));
+            }
+            if tunnel.peers.iter().any(|peer| !peer.endpoint.is_empty()) {
+                parts.push(skip("the endpoint of a peer (peers call from anywhere)"));
+            }
+        }
         other => parts.push(refuse(format!("the protocol {}", other.word(Dialect::Json)))),
     }
-    parts.extend(stream::parts(&inbound.stream));
+    // Neither carrier nor security means anything to a tunnel, but masks do.
+    match &inbound.kind {
+        InboundKind::Wireguard(_) => parts.extend(stream::packet_parts(&inbound.stream)),
+        _ => parts.extend(stream::parts(&inbound.stream)),
+    }
     parts.extend(stream::socket_parts(&inbound.stream.sockopt));
     if inbound
         .stream

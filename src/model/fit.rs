@@ -77,6 +77,12 @@ pub fn inbound(inbound: &Inbound) -> Vec<Problem> {
     if let InboundKind::Hysteria(_) = inbound.kind {
         out.hysteria(&inbound.stream);
     }
+    if let InboundKind::Wireguard(wireguard) = &inbound.kind {
+        if wireguard.peers.is_empty() {
+            out.warn(Kind::Missing, "empty peers: nobody can come in");
+        }
+        out.no_transport(&inbound.stream, "wireguard");
+    }
     if let InboundKind::Vless(vless) = &inbound.kind
         && vless.has_vision()
         && vless.decryption.is_none()

@@ -7,9 +7,11 @@ use tokio::sync::mpsc;
 
 /// Where a packet comes from and goes to, or, of a connection, this end and the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Ends {
-    pub(super) from: SocketAddr,
-    pub(super) to: SocketAddr,
+pub struct Ends {
+    /// Where it comes from, or this end.
+    pub from: SocketAddr,
+    /// Where it goes, or the other end.
+    pub to: SocketAddr,
 }
 
 impl Ends {

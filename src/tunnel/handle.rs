@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use quinn::AsyncUdpSocket;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{Arrived, Ask};
@@ -41,14 +42,20 @@ pub struct Tunnel {
 /// Starts a tunnel. Without `arrivals` nobody can call from the other side.
 #[must_use]
 pub fn open(settings: &Settings, line: Line, arrivals: Option<mpsc::Sender<Arrived>>) -> Tunnel {
+    begin(settings, line, arrivals).0
+}
+
+/// The same for whoever has to know when it ended.
+#[must_use]
+pub fn begin(settings: &Settings, line: Line, arrivals: Option<mpsc::Sender<Arrived>>) -> (Tunnel, JoinHandle<()>) {
     let (asks, asked) = mpsc::unbounded_channel();
     let (looks, looked) = mpsc::unbounded_channel();
     let (datagrams, leaving) = mpsc::channel(WAITING);
     // Only those who use the tunnel keep it: the task itself must not.
     let core = Core::new(settings, &line.endpoints, arrivals, looks.downgrade(), datagrams);
     let heard = Arc::clone(core.heard());
-    tokio::spawn(task::run(core, line.sockets, line.over, Queues { asked, looked, leaving }));
-    Tunnel { asks, looks, heard }
+    let task = tokio::spawn(task::run(core, line.sockets, line.over, Queues { asked, looked, leaving }));
+    (Tunnel { asks, looks, heard }, task)
 }
 
 impl Tunnel {

@@ -26,7 +26,9 @@ mod wire;
 
 pub use ask::Arrived;
 pub use association::Association;
+pub use ends::Ends;
 pub use error::ConnectError;
-pub use handle::{Line, Tunnel, open};
+pub use handle::{Line, Tunnel, begin, open};
+pub use packet::{Packet, read, write_datagram};
 pub use settings::{PeerSettings, Settings};
 pub use stream::TunnelStream;

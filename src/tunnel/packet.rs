@@ -11,11 +11,21 @@ use super::ends::Ends;
 
 /// What a packet holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Packet<'a> {
-    /// A piece of a connection, and whether it opens one.
-    Tcp { ends: Ends, opens: bool },
+pub enum Packet<'a> {
+    /// A piece of a connection.
+    Tcp {
+        /// Whose.
+        ends: Ends,
+        /// Whether it opens one.
+        opens: bool,
+    },
     /// A datagram.
-    Udp { ends: Ends, payload: &'a [u8] },
+    Udp {
+        /// Whose.
+        ends: Ends,
+        /// What is in it.
+        payload: &'a [u8],
+    },
 }
 
 /// Hops that a packet may make, as most systems have it.
@@ -26,7 +36,8 @@ const HEADERS: usize = 40 + 8;
 
 /// Reads a packet. None for all that is neither whole TCP nor whole UDP: fragments, ICMP, extension headers, and what lies
 /// about its lengths. Checksums are not looked at, since a tunnel's packets are authenticated.
-pub(super) fn read(packet: &[u8]) -> Option<Packet<'_>> {
+#[must_use]
+pub fn read(packet: &[u8]) -> Option<Packet<'_>> {
     // The library looks at the first byte of what is empty too.
     packet.first()?;
     let (from, to, protocol, inner): (IpAddr, IpAddr, _, _) = match IpVersion::of_packet(packet).ok()? {
@@ -79,7 +90,7 @@ fn ends(from: IpAddr, from_port: u16, to: IpAddr, to_port: u16) -> Option<Ends> 
 
 /// Writes a datagram into `out`, which it empties first. False if the ends are of two families or the whole is longer than
 /// `mtu`: nobody here cuts packets.
-pub(super) fn write_datagram(ends: Ends, payload: &[u8], mtu: usize, out: &mut Vec<u8>) -> bool {
+pub fn write_datagram(ends: Ends, payload: &[u8], mtu: usize, out: &mut Vec<u8>) -> bool {
     out.clear();
     if payload.len() + HEADERS > mtu + if ends.from.is_ipv4() { 20 } else { 0 } {
         return false;

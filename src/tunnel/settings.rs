@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use zeroize::Zeroizing;
 
 /// A tunnel.
+#[derive(PartialEq)]
 pub struct Settings {
     /// The private key of this end.
     pub secret: Zeroizing<[u8; 32]>,
@@ -21,6 +22,7 @@ pub struct Settings {
 }
 
 /// One of the other ends.
+#[derive(PartialEq)]
 pub struct PeerSettings {
     /// Its public key.
     pub public: [u8; 32],

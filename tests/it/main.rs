@@ -49,3 +49,4 @@ mod verdict;
 mod ways;
 mod web;
 mod wireguard;
+mod wireguard_inbound;

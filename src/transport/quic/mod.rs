@@ -10,6 +10,7 @@
 //!
 //! What is spoken inside is the caller's matter: the connections are the library's own.
 
+mod bare;
 mod brutal;
 mod caller;
 mod client;
@@ -24,6 +25,7 @@ mod server;
 mod several;
 mod unannounced;
 
+pub use bare::bare;
 pub use caller::Caller;
 pub use client::Client;
 pub use listener::listen;

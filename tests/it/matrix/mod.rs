@@ -5,7 +5,7 @@
 //! test compares. `group` runs all links of a pair of programs with one process a side, and `checks` says what each has to
 //! carry. `runs` are the tests, and `configs` those of files in `testdata`.
 
-mod checks;
+pub mod checks;
 mod configs;
 mod group;
 mod keys;
@@ -13,8 +13,8 @@ mod link;
 mod links;
 mod runs;
 mod sides;
-mod socks;
+pub mod socks;
 mod strangers;
 
 mod table;
-mod targets;
+pub mod targets;

@@ -17,6 +17,7 @@ mod socks;
 mod tls;
 mod tls13;
 mod trojan;
+mod tunnel;
 mod vision;
 mod vless;
 mod vless_encryption;
@@ -62,6 +63,7 @@ pub const ALL: &[(&str, Target)] = &[
     ("tls13-strangers", tls13::strangers),
     ("trojan", trojan::request),
     ("trojan-udp", trojan::frames),
+    ("tunnel-packet", tunnel::packet),
     ("vision-blocks", vision::blocks),
     ("vision-padded", vision::padded),
     ("vless", vless::request),
