@@ -11,10 +11,10 @@ use tokio::net::TcpListener;
 
 use super::host::{Host, Inbound};
 use super::place::{ListenError, Place};
+use super::tunnel;
 #[cfg(unix)]
 use super::unix;
 use super::visit::Visitor;
-use super::wireguard;
 use crate::net::tcp::{self, accept_all, canonical};
 use crate::net::udp::{self, Datagrams};
 use crate::net::{Hours, SocketOptions, share};
@@ -115,7 +115,7 @@ impl Listener {
                 }
             }
             Socket::Tunnel(socket) => {
-                if let Err(error) = wireguard::serve(socket, &host, &hours).await {
+                if let Err(error) = tunnel::serve(socket, &host, &hours).await {
                     tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "a tunnel ended");
                 }
             }

@@ -23,6 +23,7 @@ mod socks;
 #[cfg(test)]
 mod testing;
 mod trojan;
+mod tunnel;
 #[cfg(unix)]
 mod unix;
 mod users;
