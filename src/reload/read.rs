@@ -89,7 +89,7 @@ mod tests {
         assert!(unknown.starts_with(&format!("{build}c.toml:5:")), "{unknown}");
         let unbuilt = refused(
             "c.json",
-            "{\"outbounds\": [{\"protocol\": \"wireguard\", \"settings\": {\"secretKey\": \"QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU=\", \"peers\": [{\"publicKey\": \"QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU=\", \"endpoint\": \"192.0.2.1:1\"}]}}]}",
+            "{\"inbounds\": [{\"protocol\": \"tun\"}], \"outbounds\": [{\"protocol\": \"freedom\"}]}",
         );
         assert!(unbuilt.starts_with(build), "{unbuilt}");
     }
