@@ -12,6 +12,7 @@ pub mod http;
 pub mod hysteria;
 pub mod login;
 pub mod mask;
+pub mod mkcp;
 pub mod mux;
 pub mod portfirst;
 pub mod quic;
