@@ -149,28 +149,45 @@ fn original(written: &Written) -> Original {
 /// Ports that are as one: each is a socket, and all of them are looked at for each packet.
 const PORTS: usize = 1024;
 
-fn places(written: &Written, networks: Networks, acceptor: &Acceptor) -> Result<Vec<Place>, String> {
-    let quic = acceptor.quic().is_some();
-    let tunnel = matches!(written.kind, InboundKind::Wireguard(_));
-    let ip = match &written.listen {
-        Listen::Any => IpAddr::from(Ipv4Addr::UNSPECIFIED),
-        Listen::Ip(ip) => *ip,
-        Listen::Unix { .. } | Listen::Abstract { .. } if quic => {
-            return Err("QUIC (HTTP/3, hysteria) cannot be spoken at a Unix socket".into());
+/// What is spoken at a UDP port in place of TCP, in the words of a refusal.
+#[derive(Clone, Copy)]
+enum Spoken {
+    Quic,
+    Mkcp,
+}
+
+impl Spoken {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Quic => "QUIC (HTTP/3, hysteria)",
+            Self::Mkcp => "mKCP",
         }
-        Listen::Unix { .. } | Listen::Abstract { .. } if tunnel => {
+    }
+}
+
+fn places(written: &Written, networks: Networks, acceptor: &Acceptor) -> Result<Vec<Place>, String> {
+    let mkcp = acceptor.mkcp().map(|_| Spoken::Mkcp);
+    let spoken = acceptor.quic().map(|_| Spoken::Quic).or(mkcp);
+    let tunnel = matches!(written.kind, InboundKind::Wireguard(_));
+    let ip = match (&written.listen, spoken) {
+        (Listen::Any, _) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        (Listen::Ip(ip), _) => *ip,
+        (Listen::Unix { .. } | Listen::Abstract { .. }, Some(spoken)) => {
+            return Err(format!("{} cannot be spoken at a Unix socket", spoken.as_str()));
+        }
+        (Listen::Unix { .. } | Listen::Abstract { .. }, None) if tunnel => {
             return Err("a tunnel of packets cannot end at a Unix socket".into());
         }
-        Listen::Unix { path, mode } => {
+        (Listen::Unix { path, mode }, None) => {
             return Ok(vec![Place::Unix(UnixPlace::File { path: path.into(), mode: *mode })]);
         }
-        Listen::Abstract { name, padded } => {
+        (Listen::Abstract { name, padded }, None) => {
             return Ok(vec![Place::Unix(UnixPlace::Abstract { name: name.clone(), padded: *padded })]);
         }
     };
     let ports = written.ports.as_ref().ok_or("it has no port to listen on")?;
-    if quic && networks.contains(Network::Udp) {
-        return Err("its own UDP and HTTP/3 (alpn h3) would need the same port".into());
+    if let Some(spoken) = spoken.filter(|_| networks.contains(Network::Udp)) {
+        return Err(format!("its own UDP and {} would need the same port", spoken.as_str()));
     }
     if acceptor.is_hysteria() && ports.len() > 1 {
         if ports.len() > PORTS {
@@ -183,7 +200,11 @@ fn places(written: &Written, networks: Networks, acceptor: &Acceptor) -> Result<
     }
     let each = |port| {
         let at = SocketAddr::new(ip, port);
-        let place = if quic { Place::Quic(at) } else { Place::Tcp(at) };
+        let place = match spoken {
+            Some(Spoken::Quic) => Place::Quic(at),
+            Some(Spoken::Mkcp) => Place::Mkcp(at),
+            None => Place::Tcp(at),
+        };
         let tcp = networks.contains(Network::Tcp).then_some(place);
         tcp.into_iter().chain(networks.contains(Network::Udp).then_some(Place::Udp(at)))
     };

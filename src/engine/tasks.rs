@@ -89,8 +89,11 @@ impl Running {
         seats
             .into_iter()
             .filter(|seat| {
-                matches!(seat.place, Place::Udp(_) | Place::Quic(_) | Place::Quics(_) | Place::Tunnel(_))
-                    && !seat.is_over()
+                let datagrams = matches!(
+                    seat.place,
+                    Place::Udp(_) | Place::Quic(_) | Place::Quics(_) | Place::Mkcp(_) | Place::Tunnel(_)
+                );
+                datagrams && !seat.is_over()
             })
             .collect()
     }

@@ -18,7 +18,7 @@ use super::visit::Visitor;
 use crate::net::tcp::{self, accept_all, canonical};
 use crate::net::udp::{self, Datagrams};
 use crate::net::{Hours, SocketOptions, share};
-use crate::transport::quic;
+use crate::transport::{mkcp, quic};
 
 /// An open listener at one place. Whose visitors it takes may change while it runs; the socket itself stays, so that none of
 /// those who come in between is turned away.
@@ -35,6 +35,7 @@ enum Socket {
     Udp(Arc<Datagrams>),
     Quic(Vec<UdpSocket>),
     Tunnel(UdpSocket),
+    Mkcp(UdpSocket),
     #[cfg(unix)]
     Unix(unix::Listener),
 }
@@ -55,6 +56,7 @@ impl Listener {
                 all.map(Socket::Quic)
             }
             Place::Tunnel(at) => udp::bare(*at, options).map(Socket::Tunnel),
+            Place::Mkcp(at) => udp::bare(*at, options).map(Socket::Mkcp),
             #[cfg(unix)]
             Place::Unix(place) => unix::listen(place).map(Socket::Unix),
         };
@@ -82,6 +84,7 @@ impl Listener {
             Socket::Udp(socket) => socket.local().ok(),
             Socket::Quic(sockets) => sockets.first()?.local_addr().ok().map(canonical),
             Socket::Tunnel(socket) => socket.local_addr().ok().map(canonical),
+            Socket::Mkcp(socket) => socket.local_addr().ok().map(canonical),
             #[cfg(unix)]
             Socket::Unix(_) => None,
         }
@@ -117,6 +120,16 @@ impl Listener {
             Socket::Tunnel(socket) => {
                 if let Err(error) = tunnel::serve(socket, &host, &hours).await {
                     tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "a tunnel ended");
+                }
+            }
+            Socket::Mkcp(socket) => {
+                let Ok(local) = socket.local_addr().map(canonical) else { return };
+                let server = || host.load().inbound.acceptor.mkcp().cloned();
+                let take = |mkcp::Call { line, source }| {
+                    host.load_full().visit(line, Visitor { source, local, original: None });
+                };
+                if let Err(error) = mkcp::listen(socket, &hours, server, take).await {
+                    tracing::warn!(inbound = %host.load().inbound.common.tag, %error, "an mKCP listener ended");
                 }
             }
             #[cfg(unix)]

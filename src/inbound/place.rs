@@ -20,6 +20,8 @@ pub enum Place {
     Quics(Box<[SocketAddr]>),
     /// A UDP port at which a tunnel of packets ends.
     Tunnel(SocketAddr),
+    /// A UDP port at which mKCP is spoken.
+    Mkcp(SocketAddr),
     /// A Unix socket.
     #[cfg(unix)]
     Unix(UnixPlace),
@@ -40,7 +42,7 @@ impl Place {
     #[must_use]
     pub fn is_any(&self) -> bool {
         match self {
-            Self::Tcp(at) | Self::Udp(at) | Self::Quic(at) | Self::Tunnel(at) => at.port() == 0,
+            Self::Tcp(at) | Self::Udp(at) | Self::Quic(at) | Self::Tunnel(at) | Self::Mkcp(at) => at.port() == 0,
             Self::Quics(all) => all.iter().any(|at| at.port() == 0),
             #[cfg(unix)]
             Self::Unix(_) => false,
@@ -80,6 +82,7 @@ impl fmt::Display for Place {
                 let Some((first, last)) = all.first().zip(all.last()) else { return f.write_str("quic nowhere") };
                 write!(f, "quic {first} to {} ({} ports)", last.port(), all.len())
             }
+            Self::Mkcp(at) => write!(f, "mkcp {at}"),
             #[cfg(unix)]
             Self::Unix(place) => write!(f, "unix {place}"),
         }

@@ -13,7 +13,7 @@ use super::protocol::{
     SocksAccount, SocksCommon, SsAccount, TrojanAccount, VlessAccount, VmessAccount, Wireguard,
 };
 use super::server::Served;
-use super::stream::{Security, Stream};
+use super::stream::{Carrier, Security, Stream};
 use crate::addr::{Tag, Target};
 use crate::shape::{Defs, Dialect, Field, Kind, Node, Plain, PlainMap, Reader, Record, Spot, Table};
 
@@ -41,10 +41,10 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    /// Where a TCP probe goes: the first server, or [`Outbound::endpoint`]. Hysteria listens on UDP alone.
+    /// Where a TCP probe goes: the first server, or [`Outbound::endpoint`]. Hysteria and mKCP listen on UDP alone.
     #[must_use]
     pub fn probe_target(&self) -> Option<Target> {
-        if matches!(self.kind, OutboundKind::Hysteria(_)) {
+        if matches!(self.kind, OutboundKind::Hysteria(_)) || matches!(self.carried().carrier, Carrier::Kcp(_)) {
             return None;
         }
         self.kind.servers().first().cloned().or_else(|| self.endpoint.clone())

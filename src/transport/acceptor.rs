@@ -16,6 +16,7 @@ use super::grpc;
 use super::httpupgrade;
 use super::hysteria;
 use super::masks::masks;
+use super::mkcp;
 use super::quic;
 use super::settings;
 use super::ws;
@@ -36,6 +37,8 @@ pub struct Acceptor {
     proxied: bool,
     security: Security,
     carrier: Carrier,
+    /// How conversations are held that stand in place of connections.
+    mkcp: Option<Arc<mkcp::Server>>,
 }
 
 /// What protects the bytes.
@@ -111,13 +114,17 @@ impl Acceptor {
             }
             _ => Carrier::Raw,
         };
-        Ok(Self { proxied: settings::proxied(stream), security, carrier })
+        let mkcp = match &stream.carrier {
+            model::Carrier::Kcp(set) => Some(Arc::new(mkcp::Server::new(stream, set)?)),
+            _ => None,
+        };
+        Ok(Self { proxied: settings::proxied(stream), security, carrier, mkcp })
     }
 
     /// Bare connections.
     #[must_use]
     pub fn raw() -> Self {
-        Self { proxied: false, security: Security::None, carrier: Carrier::Raw }
+        Self { proxied: false, security: Security::None, carrier: Carrier::Raw, mkcp: None }
     }
 
     /// The same with TLS around them.
@@ -140,6 +147,12 @@ impl Acceptor {
             Security::Quic(server) => Some(server),
             _ => None,
         }
+    }
+
+    /// How conversations of mKCP are held, if visitors come by those and not by connections.
+    #[must_use]
+    pub fn mkcp(&self) -> Option<&Arc<mkcp::Server>> {
+        self.mkcp.as_ref()
     }
 
     /// The plain streams of whoever called by QUIC, whose handshake may take `limit`.

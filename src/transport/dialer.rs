@@ -15,6 +15,7 @@ use super::httpupgrade;
 use super::hysteria;
 use super::lines::Lines;
 use super::masks::masks;
+use super::mkcp;
 use super::quic::{self, Port};
 use super::settings;
 use super::ws;
@@ -39,6 +40,8 @@ pub struct Dialer {
     families: Families,
     security: Security,
     carrier: Carrier,
+    /// Conversations that stand in place of connections, below the security.
+    mkcp: Option<Arc<mkcp::Client>>,
     download: Option<Arc<Download>>,
 }
 
@@ -120,19 +123,23 @@ impl Dialer {
             }
             _ => Carrier::Raw,
         };
+        let mkcp = match &stream.carrier {
+            model::Carrier::Kcp(set) => Some(Arc::new(mkcp::Client::new(stream, set)?)),
+            _ => None,
+        };
         let download = match &stream.download {
             Some(download) => Some(Arc::new(Download::new(download, &stream.sockopt, crypto)?)),
             None => None,
         };
         let (socket, families) = (SocketOptions::from(&stream.sockopt), Families::from(&stream.sockopt));
-        Ok(Self { socket, strategy: stream.sockopt.domain_strategy, families, security, carrier, download })
+        Ok(Self { socket, strategy: stream.sockopt.domain_strategy, families, security, carrier, mkcp, download })
     }
 
     /// Bare TCP.
     #[must_use]
     pub fn raw(socket: SocketOptions, families: Families) -> Self {
         let strategy = DomainStrategy::AsIs;
-        Self { socket, strategy, families, security: Security::None, carrier: Carrier::Raw, download: None }
+        Self { socket, strategy, families, security: Security::None, carrier: Carrier::Raw, mkcp: None, download: None }
     }
 
     /// The same with TLS around it.
@@ -185,7 +192,7 @@ impl Dialer {
     /// Whether a stream from here is the socket itself.
     #[must_use]
     pub fn is_raw(&self) -> bool {
-        matches!((&self.security, &self.carrier), (Security::None, Carrier::Raw))
+        matches!((&self.security, &self.carrier), (Security::None, Carrier::Raw)) && self.mkcp.is_none()
     }
 
     /// Whether it opens connections of Hysteria's, and no streams.
@@ -270,6 +277,8 @@ impl Dialer {
         to: &Target,
         blame: Blame,
     ) -> Result<BoxStream, DialError> {
+        let spoken = self.mkcp.as_deref().map(|client| mkcp::Over { client, bare, blame });
+        let bare = spoken.as_ref().map_or(bare, |spoken| spoken);
         let secured = Secured { dialer: self, bare, to, blame };
         let failed = |error| DialError::new(Stage::Carry, blame, error);
         match &self.carrier {

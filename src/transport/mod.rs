@@ -22,6 +22,7 @@ mod httpupgrade;
 pub mod hysteria;
 mod lines;
 mod masks;
+pub mod mkcp;
 pub mod mux;
 pub mod quic;
 mod request;

@@ -13,10 +13,10 @@ pub(super) fn built(stream: &Stream) -> Result<(), TransportError> {
         | Carrier::HttpUpgrade(_)
         | Carrier::Grpc(_)
         | Carrier::Xhttp(_)
-        | Carrier::Hysteria(_) => {
+        | Carrier::Hysteria(_)
+        | Carrier::Kcp(_) => {
             return Ok(());
         }
-        Carrier::Kcp(_) => "network kcp",
         Carrier::Http(_) => "network http",
         Carrier::Quic(_) => "network quic",
         Carrier::DomainSocket(_) => "network domainsocket",
@@ -48,7 +48,7 @@ pub(super) fn inner(stream: &Stream, inner: Inner) -> Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::carrier::{Kcp, WebSocket};
+    use crate::model::carrier::{Kcp, OldHttp, WebSocket};
 
     #[test]
     fn other_carriers_are_refused_by_name() {
@@ -58,6 +58,7 @@ mod tests {
         };
         assert_eq!(told(Carrier::default()), None);
         assert_eq!(told(Carrier::Ws(WebSocket::default())), None);
-        assert_eq!(told(Carrier::Kcp(Kcp::default())).as_deref(), Some("network kcp is not built yet"));
+        assert_eq!(told(Carrier::Kcp(Kcp::default())), None);
+        assert_eq!(told(Carrier::Http(OldHttp::default())).as_deref(), Some("network http is not built yet"));
     }
 }

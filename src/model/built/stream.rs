@@ -25,7 +25,7 @@ pub(super) fn skip(what: impl Into<String>) -> Part {
 pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     let mut parts = vec![];
     match &stream.carrier {
-        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) => {}
+        Carrier::Raw(_) | Carrier::Ws(_) | Carrier::HttpUpgrade(_) | Carrier::Grpc(_) | Carrier::Kcp(_) => {}
         Carrier::Xhttp(set) => parts.extend(xhttp_parts(stream, set)),
         Carrier::Hysteria(_) => parts.extend(stream.mask.quic.iter().flat_map(quic_parts)),
         other => parts.push(refuse(format!("the network {}", other.word(Dialect::Json)))),
@@ -39,9 +39,9 @@ pub(super) fn parts(stream: &Stream) -> Vec<Part> {
     parts
 }
 
-/// The masks that cannot be put on. Those of UDP are put on the packets of QUIC alone.
+/// The masks that cannot be put on. Those of UDP are put on the packets of QUIC and mKCP alone.
 fn mask_parts(stream: &Stream) -> Vec<Part> {
-    let bare = !matches!(stream.carrier, Carrier::Hysteria(_)) && !is_http3(stream);
+    let bare = !matches!(stream.carrier, Carrier::Hysteria(_) | Carrier::Kcp(_)) && !is_http3(stream);
     masks_not_built(stream, bare)
 }
 

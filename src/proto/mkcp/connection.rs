@@ -2,10 +2,11 @@
 
 use super::order::{is_before, until};
 use super::receiving::Receiving;
-use super::segment::{Body, Command, Head, Segment, write_command};
+use super::segment::{Body, Command, DATA, Head, Segment, write_command};
 use super::sending::Sending;
 use super::settings::Settings;
 use super::spare::Spare;
+use super::telling::Telling;
 use super::trip::Trip;
 
 /// One end of a conversation. Whoever drives it
@@ -113,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// Says nothing, so that the peer answers that it has arrived.
+    /// Says nothing, so that the peer answers that it has arrived: the other ends take it, and their readers see nothing of it.
     pub fn knock(&mut self) {
         self.sending.knock();
     }
@@ -187,9 +188,18 @@ impl Connection {
     pub fn close(&mut self, now: u32) {
         match self.state {
             State::Active => self.enter(State::Closing, now),
+            State::PeerClosing if !self.answered => self.enter(State::Parting, now),
             State::PeerClosing => self.enter(State::Terminating, now),
             State::PeerTerminating => self.enter(State::Parting, now),
             State::Closing | State::Terminating | State::Parting | State::Over => {}
+        }
+    }
+
+    /// Ends it at once; the peer is told, and may not hear it.
+    pub fn part(&mut self, now: u32) {
+        if !self.is_over() {
+            self.fault.get_or_insert(Fault::Cut);
+            self.enter(State::Parting, now);
         }
     }
 
@@ -300,9 +310,11 @@ impl Connection {
         if self.sending.is_open() || self.receiving.is_open() || self.word.is_some() || self.sending.is_fresh() {
             return Some(0);
         }
-        let busy = !self.sending.is_empty() || self.sending.has_moved() || self.receiving.owes();
+        let busy = !self.sending.is_empty() || self.sending.has_moved();
+        let wanted = if busy { Some(0) } else { self.receiving.due(now) };
         let beat = self.beaten.map_or(0, |beaten| until(now, beaten.wrapping_add(self.settings.beat)));
-        let beat = if busy { beat } else { until(now, self.pinged.wrapping_add(QUIET)) };
+        let ping = until(now, self.pinged.wrapping_add(QUIET));
+        let beat = wanted.map_or(ping, |wanted| wanted.max(beat).min(ping));
         let silence = until(now, self.heard.wrapping_add(self.patience()));
         let state = match self.state {
             State::Closing if self.sending.is_empty() => 0,
@@ -356,7 +368,10 @@ impl Connection {
         match self.state {
             State::Terminating if is_past(TERMINATING) => self.enter(State::Over, now),
             State::PeerTerminating if is_past(PEER_TERMINATING) => self.enter(State::Terminating, now),
-            State::Closing if is_past(CLOSING) || self.sending.is_empty() => self.enter(State::Terminating, now),
+            State::Closing if is_past(CLOSING) || self.sending.is_empty() => {
+                // Somebody else's address may have been given, and that is told once.
+                self.enter(if self.answered { State::Terminating } else { State::Parting }, now);
+            }
             State::Active | State::PeerClosing | State::Closing if silent => {
                 self.fault.get_or_insert(Fault::Silence);
                 self.enter(State::Parting, now);
@@ -365,18 +380,25 @@ impl Connection {
         }
     }
 
-    /// Appends one segment of what is to be said now; whether there was one.
+    /// Appends one packet of what is to be said now; whether there was one.
     pub fn transmit(&mut self, now: u32, out: &mut Vec<u8>) -> bool {
         let head = Head { conversation: self.conversation, closing: self.state == State::Closing };
         let overdue = self.trip.overdue();
-        if matches!(self.state, State::Active | State::Closing | State::PeerClosing | State::PeerTerminating)
-            && (self.receiving.transmit(now, overdue, head, &self.settings, out)
-                || self.sending.transmit(now, overdue, head, &self.settings, out))
-        {
+        let speaks = matches!(self.state, State::Active | State::Closing | State::PeerClosing | State::PeerTerminating);
+        let telling = Telling { now, overdue, head, settings: &self.settings, answered: self.answered };
+        if speaks && self.receiving.transmit(&telling, out) {
+            return true;
+        }
+        let told = [self.sending.first(), self.receiving.next(), overdue];
+        let start = out.len();
+        if speaks && self.sending.transmit(&telling, out) {
+            if out.len() - start == DATA {
+                // V2Ray takes a segment without data only where something follows it in the packet.
+                write_command(self.conversation, head.closing, Command::Ping, told, out);
+            }
             return true;
         }
         let Some(word) = self.word.take() else { return false };
-        let told = [self.sending.first(), self.receiving.next(), overdue];
         write_command(self.conversation, head.closing, word, told, out);
         self.pinged = now;
         self.sending.told();

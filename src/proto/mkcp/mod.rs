@@ -14,6 +14,7 @@ mod segment;
 mod sending;
 mod settings;
 mod spare;
+mod telling;
 mod trip;
 
 pub use connection::{Connection, Fault, Heard};

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use super::order::{is_before, until};
-use super::segment::{ACK, Head, NUMBERS, write_ack};
+use super::segment::{ACK, NUMBERS, write_ack};
 use super::settings::Settings;
 use super::spare::Spare;
+use super::telling::Telling;
 
 /// What came and was not read, and what the peer must be told of it.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Receiving {
     changed: bool,
     /// The end of the window that the peer was told.
     told_end: u32,
+    /// When a number is due, if none is at once.
+    soonest: Option<u32>,
     /// Where the round is among the numbers.
     round: Option<usize>,
 }
@@ -36,14 +39,18 @@ struct Owed {
     number: u32,
     timestamp: u32,
     due: Option<u32>,
+    /// How often it was told.
+    told: u32,
 }
 
 /// Numbers that are owed at a time: the window's, and as many that were read. A peer that never forgets any goes without the
 /// oldest, which it knows by what was read.
 const OWED: usize = 2;
 
-/// The least between two tellings of a number.
+/// The least between two tellings of a number. Each comes later than the one before by twice as much, up to so many doublings:
+/// whoever misses it says its data again.
 const LEAST: u32 = 20;
+const DOUBLINGS: u32 = 6;
 
 /// Bytes that a segment is counted for at least, when it is asked how many the window may hold.
 const USUAL: usize = 1500;
@@ -59,6 +66,7 @@ impl Receiving {
             forgotten: 0,
             changed: false,
             told_end: settings.window,
+            soonest: None,
             round: None,
         }
     }
@@ -92,6 +100,12 @@ impl Receiving {
     /// Whether the peer must be told something.
     pub(super) fn owes(&self) -> bool {
         self.changed || !self.owed.is_empty()
+    }
+
+    /// In how many milliseconds something is to be told, if anything is.
+    pub(super) fn due(&self, now: u32) -> Option<u32> {
+        let soonest = if self.changed { 0 } else { self.soonest.map_or(0, |soonest| until(now, soonest)) };
+        self.owes().then_some(soonest)
     }
 
     /// The peer has forgotten all before this.
@@ -134,7 +148,8 @@ impl Receiving {
             *slot = Some(kept);
             self.owe(number, timestamp, settings);
         } else if let Some(owed) = self.owed.iter_mut().find(|owed| owed.number == number) {
-            (owed.timestamp, owed.due) = (timestamp, None);
+            (owed.timestamp, owed.due, owed.told) = (timestamp, None, 0);
+            self.soonest = None;
         } else {
             self.owe(number, timestamp, settings);
         }
@@ -144,7 +159,8 @@ impl Receiving {
         if self.owed.len() >= OWED * settings.window as usize {
             self.owed.pop_front();
         }
-        self.owed.push_back(Owed { number, timestamp, due: None });
+        self.owed.push_back(Owed { number, timestamp, due: None, told: 0 });
+        self.soonest = None;
     }
 
     /// Reads as much as there is room for.
@@ -176,12 +192,6 @@ impl Receiving {
         read
     }
 
-    /// Forgets what waits: nobody reads it.
-    pub(super) fn clear(&mut self) {
-        (self.window, self.owed, self.held, self.at) = (VecDeque::new(), VecDeque::new(), 0, 0);
-        (self.changed, self.round) = (false, None);
-    }
-
     /// A beat begins: what is due is told in it.
     pub(super) fn beat(&mut self) {
         self.round = self.owes().then_some(0);
@@ -193,23 +203,18 @@ impl Receiving {
     }
 
     /// Appends the next segment of this round; none is the end of it.
-    pub(super) fn transmit(
-        &mut self,
-        now: u32,
-        overdue: u32,
-        head: Head,
-        settings: &Settings,
-        out: &mut Vec<u8>,
-    ) -> bool {
+    pub(super) fn transmit(&mut self, telling: &Telling<'_>, out: &mut Vec<u8>) -> bool {
+        let &Telling { now, overdue, head, settings, .. } = telling;
         let Some(at) = self.round else { return false };
         let most = (settings.packet.saturating_sub(ACK) / 4).clamp(1, NUMBERS);
-        let again = now.wrapping_add((overdue / 2).max(LEAST));
+        let again = (overdue / 2).max(LEAST);
         let mut passed = at.min(self.owed.len());
         let start = out.len();
         let due = self.owed.range_mut(passed..).inspect(|_| passed += 1);
         let due = due.filter(|owed| owed.due.is_none_or(|due| !is_before(now, due)));
         let listed = due.take(most).map(|owed| {
-            owed.due = Some(again);
+            owed.due = Some(now.wrapping_add(again << owed.told.min(DOUBLINGS)));
+            owed.told = owed.told.saturating_add(1);
             (owed.number, owed.timestamp)
         });
         let end = self.next.wrapping_add(settings.window);
@@ -220,6 +225,8 @@ impl Receiving {
         }
         out.truncate(start);
         self.round = None;
+        let dues = self.owed.iter().map(|owed| owed.due.map_or(0, |due| until(now, due)));
+        self.soonest = dues.min().map(|soonest| now.wrapping_add(soonest));
         false
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use super::order::{is_before, until};
-use super::segment::{Head, write_data};
+use super::segment::write_data;
 use super::settings::Settings;
 use super::spare::Spare;
+use super::telling::Telling;
 
 /// What was said and is not known to have arrived.
 #[derive(Debug)]
@@ -59,9 +60,11 @@ const LEAST: u32 = 16;
 const MANY: u32 = 15;
 const FEW: u32 = 5;
 
-/// A segment that left so often leaves more rarely, at last only after so many times what is usual: nobody may be there.
+/// A segment that left so often leaves more rarely, at last only after so many times what is usual: nobody may be there. Where
+/// nobody has answered yet it does so from the first on, since somebody else's address may have been given.
 const PATIENT: u32 = 6;
 const RARE: u32 = 8;
+const RAREST: u32 = 64;
 
 impl Sending {
     pub(super) fn new(settings: &Settings) -> Self {
@@ -211,14 +214,8 @@ impl Sending {
     }
 
     /// Appends the next segment of this round; none is the end of it.
-    pub(super) fn transmit(
-        &mut self,
-        now: u32,
-        overdue: u32,
-        head: Head,
-        settings: &Settings,
-        out: &mut Vec<u8>,
-    ) -> bool {
+    pub(super) fn transmit(&mut self, telling: &Telling<'_>, out: &mut Vec<u8>) -> bool {
+        let &Telling { now, overdue, head, settings, answered } = telling;
         let Some(round) = &mut self.round else { return false };
         if is_before(round.at, self.first) {
             round.at = self.first;
@@ -242,7 +239,11 @@ impl Sending {
             round.sent += 1;
             self.left -= 1;
             slot.sent = slot.sent.saturating_add(1);
-            let factor = (slot.sent.saturating_sub(PATIENT) + 1).min(RARE);
+            let factor = if answered {
+                (slot.sent.saturating_sub(PATIENT) + 1).min(RARE)
+            } else {
+                1_u32.checked_shl(slot.sent - 1).unwrap_or(RAREST).min(RAREST)
+            };
             slot.due = now.wrapping_add(overdue.saturating_mul(factor));
             write_data(head, now, number, self.first, &slot.payload, out);
             self.moved = false;

@@ -185,7 +185,7 @@ fn silence_ends_it_and_sooner_if_nobody_was_ever_heard() {
     }
     assert_eq!((world.ends[0].fault(), world.now), (Some(Fault::Silence), UNPROVEN));
     // Many asked in vain, but ever more rarely.
-    assert!(world.count < 60, "{}", world.count);
+    assert!(world.count < 16, "{}", world.count);
 
     let mut world = World::new(0, 5, 0);
     world.exchange(b"hello");
@@ -287,4 +287,25 @@ proptest! {
             prop_assert!(end.held() <= 60 * 80);
         }
     }
+}
+
+/// Whoever writes another's address on packets must not have it flooded.
+#[test]
+fn little_is_said_to_whoever_never_answers() {
+    let mut world = World::new(0, 5, 0);
+    world.loss = 0;
+    world.ends[0].write(&[1; 600]).unwrap();
+    while world.arrived.is_empty() {
+        world.step();
+    }
+    let (before, mut said) = (world.count, 0);
+    world.path.clear();
+    world.ends[0].abandon(world.now);
+    world.loss = 100;
+    world.ends[1].write(&[2; 4000]).unwrap();
+    while !world.ends[1].is_over() {
+        world.step();
+        said = world.count - before;
+    }
+    assert!(said < 50, "{said} packets");
 }
