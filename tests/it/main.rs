@@ -23,6 +23,7 @@ mod hysteria;
 mod idle;
 mod keys;
 mod matrix;
+mod mkcp;
 mod naming;
 mod naming_forms;
 mod peers;
