@@ -3,7 +3,7 @@
 //!
 //! **Client.** A [`Client`] opens one connection to each server and shares it ([`Line`]); one that was quiet for a while is
 //! asked first, since the end of a server is not heard. **Server.** A [`Server`] makes a [`Visit`] of a connection, which gives
-//! out what a known client wants, and is a web site ([`Site`](site::Site)) to everybody else.
+//! out what a known client wants, and is a web site (`Site`) to everybody else.
 
 mod client;
 mod keep;

@@ -4,9 +4,9 @@
 //! connection of a [`Port`], each over a socket of its own. **Server.** [`listen`] gives out whoever calls at a socket as a
 //! [`Caller`]; a [`Server`] runs its handshake, so that a reload may put another server in its place while the socket stays.
 //!
-//! Between the library and the socket stand layers, each of which is a socket for the one above: [`Paced`](pace::Paced) holds
-//! a connection to the rate that was agreed on, [`Masked`](masked::Masked) hides what packets are, and
-//! [`Hopping`](hopping::Hopping) goes from port to port.
+//! Between the library and the socket stand layers, each of which is a socket for the one above: `Paced` holds
+//! a connection to the rate that was agreed on, `Masked` hides what packets are, and
+//! `Hopping` goes from port to port.
 //!
 //! What is spoken inside is the caller's matter: the connections are the library's own.
 
